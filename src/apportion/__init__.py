@@ -1,0 +1,103 @@
+"""apportion splits a renewable, divisible budget over options with unknown, noisy returns, and learns.
+
+>>> import apportion as ap
+>>> allocator = ap.Allocator(ap.Odds(b=0.75), arms=("search", "social", "video"), seed=7)
+>>> split = allocator.ask(budget=5000)
+>>> sum(split.amounts.values())
+5000.0
+>>> allocator.tell(split.ticket, {"search": 812.0, "social": 410.5, "video": 77.0})
+
+Names are imported on first use, so that `import apportion` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from apportion._version import __version__
+from apportion.errors import (
+    ApportionError,
+    Conflict,
+    IncompatibleState,
+    Infeasible,
+    InvalidValue,
+    UnknownName,
+)
+
+if TYPE_CHECKING:
+    from apportion import confidence as confidence
+    from apportion import estimators as estimators
+    from apportion import feasible as feasible
+    from apportion import testing as testing
+    from apportion import theory as theory
+    from apportion.allocator import Allocator as Allocator
+    from apportion.kernels import kernel as kernel
+    from apportion.law import Instance as Instance
+    from apportion.noise import Batch as Batch
+    from apportion.noise import CentredBernoulli as CentredBernoulli
+    from apportion.noise import Gaussian as Gaussian
+    from apportion.noise import Laplace as Laplace
+    from apportion.noise import Rademacher as Rademacher
+    from apportion.noise import StudentT as StudentT
+    from apportion.noise import UniformNoise as UniformNoise
+    from apportion.policies import UCB as UCB
+    from apportion.policies import AdaptiveElimination as AdaptiveElimination
+    from apportion.policies import EpsilonGreedy as EpsilonGreedy
+    from apportion.policies import FollowTheLeader as FollowTheLeader
+    from apportion.policies import Hedge as Hedge
+    from apportion.policies import Maillard as Maillard
+    from apportion.policies import Matching as Matching
+    from apportion.policies import Odds as Odds
+    from apportion.policies import Oracle as Oracle
+    from apportion.policies import Policy as Policy
+    from apportion.policies import SuccessiveElimination as SuccessiveElimination
+    from apportion.policies import Thompson as Thompson
+    from apportion.policies import Uniform as Uniform
+    from apportion.probability import best_probabilities as best_probabilities
+    from apportion.split import Split as Split
+    from apportion.statistics import Statistics as Statistics
+    from apportion.statistics import Sums as Sums
+
+_HOMES = {
+    "apportion.allocator": ("Allocator",),
+    "apportion.kernels": ("kernel",),
+    "apportion.law": (
+        "Batch", "CentredBernoulli", "Gaussian", "Instance", "Laplace", "Rademacher", "StudentT",
+        "UniformNoise",
+    ),
+    "apportion.policies": (
+        "AdaptiveElimination", "EpsilonGreedy", "FollowTheLeader", "Hedge", "Maillard", "Matching", "Odds",
+        "Oracle", "Policy", "SuccessiveElimination", "Thompson", "UCB", "Uniform",
+    ),
+    "apportion.probability": ("best_probabilities",),
+    "apportion.split": ("Split",),
+    "apportion.statistics": ("Statistics", "Sums"),
+}  # fmt: skip
+_MODULES = ("confidence", "estimators", "feasible", "testing", "theory")
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "ApportionError",
+    "Conflict",
+    "IncompatibleState",
+    "Infeasible",
+    "InvalidValue",
+    "UnknownName",
+    "__version__",
+    *_MODULES,
+    *_HOME,
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"apportion.{name}")
+    if name in _HOME:
+        value = globals()[name] = getattr(import_module(_HOME[name]), name)
+        return value
+    raise AttributeError(f"module 'apportion' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

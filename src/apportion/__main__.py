@@ -1,0 +1,5 @@
+"""`python -m apportion`: the command line."""
+
+from apportion.cli import main
+
+main()

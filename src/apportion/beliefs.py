@@ -1,0 +1,134 @@
+"""What is believed about each arm: a mean, an interval that holds at any time, the chance of being best."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from apportion.confidence import anytime_radius
+from apportion.errors import UnknownName
+from apportion.estimators import information_weighted
+from apportion.probability import best_probabilities
+from apportion.statistics import Floats, Sums
+from apportion.tables import Table, percent, readable, together
+
+
+class Belief(NamedTuple):
+    """What is believed about one arm. NaN: not known (no outcome yet, or σ was not given)."""
+
+    mean: float
+    low: float
+    high: float
+    probability_best: float
+    resource: float
+    information: float
+
+
+class Beliefs(Table, Mapping[str, Belief]):
+    """Beliefs by arm name.
+
+    - `mean`: μ*, the information-weighted return per unit: a raw estimate from the outcomes, no prior.
+    - `low`, `high`: the anytime interval at `level`: valid at whatever moment one looks, for σ-sub-Gaussian
+      noise and any policy. It does not cover returns that drift, nor a σ or b that is wrong.
+    - `probability_best`: under independent N(μ*, σ²/B), by quadrature; an arm without outcomes counts as
+      unknown.
+    - `resource`: the amount whose outcome is known. `information`: Σ A^(2−2b).
+    """
+
+    def __init__(self, names: Sequence[str], seen: Sums, sigma: float | None, rho: float, level: float) -> None:
+        self._names = names
+        self._seen = seen
+        self._sigma = math.nan if sigma is None else sigma
+        self._rho = rho
+        self.level = level
+
+    @functools.cached_property
+    def mean(self) -> Floats:
+        """μ* per arm."""
+        return information_weighted(self._seen).mean
+
+    @functools.cached_property
+    def radius(self) -> Floats:
+        """The half-width of the interval per arm: infinite without outcomes, NaN without σ."""
+        log_inverse_delta = -math.log1p(-self.level)
+        known = [
+            anytime_radius(information, log_inverse_delta, self._rho, self._sigma)
+            for information in self._seen.information.tolist()
+        ]
+        return np.array(known)
+
+    @functools.cached_property
+    def probability_best(self) -> Floats:
+        """P(best) per arm, adding up to 1."""
+        if math.isnan(self._sigma):
+            return np.full(len(self._names), math.nan)
+        with np.errstate(divide="ignore"):
+            return best_probabilities(self.mean, self._sigma / np.sqrt(self._seen.information))
+
+    @functools.cached_property
+    def _index(self) -> dict[str, int]:
+        return {name: index for index, name in enumerate(self._names)}
+
+    def __getitem__(self, arm: str) -> Belief:
+        try:
+            return self.at(self._index[arm])
+        except KeyError:
+            raise UnknownName(f"Arm '{arm}' is not known; the arms are {', '.join(self._names[:20])}.") from None
+
+    def at(self, index: int) -> Belief:
+        """The belief about the arm at a position."""
+        mean, radius = float(self.mean[index]), float(self.radius[index])
+        observed = not math.isnan(mean)
+        return Belief(
+            mean,
+            mean - radius if observed else -math.inf,
+            mean + radius if observed else math.inf,
+            float(self.probability_best[index]),
+            float(self._seen.resource[index]),
+            float(self._seen.information[index]),
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    @property
+    def leader(self) -> str | None:
+        """The arm with the largest mean; None before any outcome."""
+        if np.isnan(self.mean).all():
+            return None
+        return self._names[int(np.nanargmax(self.mean))]
+
+    @property
+    def note(self) -> str:  # type: ignore[override]
+        """What the columns mean."""
+        return (
+            f"mean: estimated return per unit (raw, no prior); low to high: {percent(self.level)} interval, "
+            "valid at any time"
+        )
+
+    def columns(self) -> dict[str, Sequence[Any]]:
+        """One column per field of `Belief`."""
+        rows = [self.at(index) for index in range(len(self))]
+        return {"arm": list(self._names), **dict(zip(Belief._fields, zip(*rows)))}
+
+    def _shown(self) -> dict[str, Sequence[Any]]:
+        shown = dict(super()._shown())
+        shown["probability_best"] = [
+            percent(value) if isinstance(value, float) else value for value in shown["probability_best"]
+        ]
+        return shown
+
+
+def interval(belief: Belief) -> str:
+    """'1.02 (0.91 to 1.13)': a mean with its interval, in words."""
+    if math.isnan(belief.low) or math.isinf(belief.low):
+        return readable(belief.mean)
+    low, mean, high = together(belief.low, belief.mean, belief.high)
+    return f"{mean} ({low} to {high})"

@@ -1,0 +1,61 @@
+"""Every policy, by name. A new one is one new file here and one line in this table.
+
+Classes are imported on first use: each file needs only what it needs.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from apportion.policies.contract import Period, Policy, allocate, registered
+from apportion.policies.contract import policy_from_dict as _policy_from_dict
+
+if TYPE_CHECKING:
+    from apportion.policies.adaptive_elimination import AdaptiveElimination as AdaptiveElimination
+    from apportion.policies.elimination import SuccessiveElimination as SuccessiveElimination
+    from apportion.policies.full_feedback import FollowTheLeader as FollowTheLeader
+    from apportion.policies.full_feedback import Hedge as Hedge
+    from apportion.policies.greedy import EpsilonGreedy as EpsilonGreedy
+    from apportion.policies.odds import Maillard as Maillard
+    from apportion.policies.odds import Matching as Matching
+    from apportion.policies.odds import Odds as Odds
+    from apportion.policies.oracle import Oracle as Oracle
+    from apportion.policies.pooled import UCB as UCB
+    from apportion.policies.pooled import Thompson as Thompson
+    from apportion.policies.uniform import Uniform as Uniform
+
+FILES = {
+    "SuccessiveElimination": "elimination",
+    "EpsilonGreedy": "greedy",
+    "UCB": "pooled",
+    "Thompson": "pooled",
+    "FollowTheLeader": "full_feedback",
+    "Hedge": "full_feedback",
+    "Uniform": "uniform",
+    "Oracle": "oracle",
+    "Matching": "odds",
+    "Odds": "odds",
+    "Maillard": "odds",
+    "AdaptiveElimination": "adaptive_elimination",
+}
+
+__all__ = ["FILES", "Period", "Policy", "allocate", "find_policy", "policy_from_dict", *FILES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in FILES:
+        return getattr(import_module(f"apportion.policies.{FILES[name]}"), name)
+    raise AttributeError(f"module 'apportion.policies' has no attribute {name!r}")
+
+
+def find_policy(name: str) -> type[Policy]:
+    """A policy class by name: one of ours, or one defined in a module that was imported."""
+    if name in FILES:
+        __getattr__(name)
+    return registered(name)
+
+
+def policy_from_dict(state: dict[str, Any]) -> Policy:
+    """The policy that `Policy.to_dict` wrote."""
+    return _policy_from_dict(state, find_policy)

@@ -1,0 +1,203 @@
+"""What a policy is: an immutable record of parameters, and one function from statistics to shares.
+
+A policy of one's own takes about ten lines. The same `allocate` runs plainly in live use and compiled in
+simulation, so it is written like a kernel: loops over arrays, `math`, no other objects.
+
+>>> class Squares(Policy):
+...     '''Shares in proportion to the squared estimates.'''
+...     b: float
+...     def allocate(self, period, seen, memory, rng, shares):
+...         total = 0.0
+...         for arm in range(len(shares)):
+...             shares[arm] = 1.0
+...             if period.number > 1:
+...                 shares[arm] = 1e-9 + (seen.reward[arm] / seen.resource[arm]) ** 2
+...             total += shares[arm]
+...         for arm in range(len(shares)):
+...             shares[arm] /= total
+>>> Squares(b=0.75)
+Squares(b=0.75)
+
+`apportion.testing.check_policy(Squares(b=0.75))` then says whether it keeps the contract.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, dataclass_transform
+
+import numpy as np
+
+from apportion import checks
+from apportion.errors import InvalidValue, UnknownName
+from apportion.kernels import compiled, generic, implements, kernel
+from apportion.statistics import MANY_ARMS, Floats, Sums
+
+
+class Period(NamedTuple):
+    """The period being decided: its `number` from 1 on, the `horizon` (0: unknown), the `unit` of amounts.
+
+    `unit` is the budget of the first period: what one whole unit of resource is, in raw amounts. It is fixed
+    before any outcome is seen, so a policy may scale a confidence radius by it.
+    """
+
+    number: int
+    horizon: int
+    unit: float
+
+
+@generic
+def allocate(
+    policy: Any, period: Period, seen: Sums, memory: Floats, rng: np.random.Generator, shares: Floats
+) -> None:
+    """Write the shares of `period` into `shares`: non-negative, adding up to 1.
+
+    `policy` is a policy's record, `seen` the sums of what is known, `memory` one number per arm that belongs
+    to the policy (all that it keeps besides the sums), `rng` the only source of chance. Outcomes of the
+    present period are not in `seen`: the decision cannot depend on them.
+    """
+
+
+@kernel
+def decide(
+    policy: Any, period: Period, seen: Sums, memory: Floats, rng: np.random.Generator, shares: Floats
+) -> None:
+    """`allocate` as an entry point: a generic is chosen inside compiled code, not called from outside."""
+    allocate(policy, period, seen, memory, rng, shares)
+
+
+def decide_now(policy: Any, period: Period, seen: Sums, memory: Floats, rng: np.random.Generator) -> Floats:
+    """The shares of one period, decided plainly, or compiled where there are many arms."""
+    shares = np.zeros(len(memory))
+    if len(shares) >= MANY_ARMS:
+        compiled(decide)(policy, period, seen, memory, rng, shares)
+    else:
+        with np.errstate(all="ignore"):
+            allocate(policy, period, seen, memory, rng, shares)
+    return shares
+
+
+@dataclass_transform(frozen_default=True)
+class Policy:
+    """The base of every policy. Subclasses declare parameters like a dataclass, and `allocate`.
+
+    A subclass may also have
+
+    - `__post_init__`, to validate (`apportion.checks` has the sentence pattern);
+    - `Record` and `prepared`, where the numbers the kernel needs are not just the parameters;
+    - `initial_memory`, for what is kept per arm; `why`, to explain an arm's share in its own words.
+    """
+
+    rule: ClassVar[str] = ""
+    """What the policy does, in one plain sentence for the people whose budget it is."""
+    Record: ClassVar[type]
+    """The NamedTuple that compiled code sees; made from the parameters unless the subclass has its own."""
+
+    _registry: ClassVar[dict[str, type[Policy]]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        dataclasses.dataclass(frozen=True, repr=False)(cls)
+        body = cls.__dict__.get("allocate")
+        if body is None:
+            return
+        if "Record" not in cls.__dict__:
+            cls.Record = _record_type(cls)
+        implements(allocate, cls.Record)(body)
+        Policy._registry[cls.__name__] = cls
+
+    def allocate(self, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
+        """The decision; see `apportion.policies.contract.allocate`. `self` is the record, not the policy."""
+        raise NotImplementedError(f"{type(self).__name__} has no `allocate`")
+
+    def prepared(self, arms: int, horizon: int | None) -> Any:
+        """The record for a run with that many arms and periods (None: unknown)."""
+        del arms, horizon
+        return self.Record(*(getattr(self, field.name) for field in _parameters(type(self))))
+
+    def initial_memory(self, arms: int) -> Floats:
+        """What the policy keeps per arm before the first period."""
+        return np.zeros(arms)
+
+    def why(self, memory: float) -> str | None:
+        """A reason for the share of an arm in the policy's own terms, or None to leave it to the beliefs."""
+        del memory
+        return None
+
+    @property
+    def randomised(self) -> bool:
+        """Whether `allocate` draws from `rng` other than to break ties."""
+        return False
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters by name."""
+        return {field.name: getattr(self, field.name) for field in _parameters(type(self))}
+
+    def __repr__(self) -> str:
+        changed = (
+            f"{field.name}={getattr(self, field.name)!r}"
+            for field in _parameters(type(self))
+            if field.default is dataclasses.MISSING or getattr(self, field.name) != field.default
+        )
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    @property
+    def label(self) -> str:
+        """A name that tells this policy from others of its kind; used in results and pictures."""
+        return repr(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; `policy_from_dict` restores it."""
+        return {"name": type(self).__name__, "parameters": self.parameters}
+
+    def _set(self, **validated: Any) -> None:
+        """Replace parameters by their validated values; for `__post_init__` of the frozen subclasses."""
+        for name, value in validated.items():
+            object.__setattr__(self, name, value)
+
+
+def _parameters(cls: Any) -> tuple[dataclasses.Field[Any], ...]:
+    """The fields of a policy class; typed `Any`, as mypy does not see that each subclass is a dataclass."""
+    return dataclasses.fields(cls)
+
+
+def _record_type(cls: type[Policy]) -> type:
+    """A NamedTuple of the parameters, reachable as `cls.Record` so that it can be pickled by name."""
+    fields = [(field.name, Any) for field in _parameters(cls)]
+    record: type = NamedTuple(f"{cls.__name__}Record", fields)  # type: ignore[misc]
+    record.__module__ = cls.__module__
+    record.__qualname__ = f"{cls.__qualname__}.Record"
+    return record
+
+
+def policy_from_dict(state: dict[str, Any], find: Callable[[str], type[Policy]]) -> Policy:
+    """The policy that `Policy.to_dict` wrote; `find` turns a class name into the class."""
+    parameters = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in state["parameters"].items()
+    }
+    cls = find(state["name"])
+    try:
+        return cls(**parameters)
+    except TypeError as error:
+        raise InvalidValue(f"Policy {state['name']} does not take these parameters: {parameters}.") from error
+
+
+def registered(name: str) -> type[Policy]:
+    """A policy class by its name, once the module that defines it was imported."""
+    try:
+        return Policy._registry[name]
+    except KeyError:
+        known = ", ".join(sorted(Policy._registry))
+        raise UnknownName(
+            f"Policy '{name}' is not known; known are {known}. Import the module that defines it first."
+        ) from None
+
+
+def known_horizon(policy: str, own: int | None, given: int | None) -> int:
+    """The number of periods a policy was told, or the run's; an error where neither is known."""
+    horizon = own if own is not None else given
+    if horizon is None:
+        raise InvalidValue(f"`horizon` must be given to {policy}, the number of periods to come; got None.")
+    return checks.whole("horizon", horizon, low=1)

@@ -1,0 +1,93 @@
+"""The classical policies of full feedback (b = 1), where any share, however small, shows the arm."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from apportion import checks
+from apportion.policies.contract import Policy
+from apportion.policies.shared import leading_arm, open_shares
+
+# At b = 1 this little shows an arm as well as everything would; at T = 10^9 it has cost 0.001
+# of a gap.
+GLANCE = 1e-12
+
+
+class FollowTheLeader(Policy):
+    """All but a glance (10^−12 each) goes to the arm with the largest mean so far, μ*.
+
+    Guarantee: at b = 1 every arm is seen in full in every period, so the leader is wrong in period t with
+    probability at most Σ_i exp(−t·Δ_i²/4σ²) for σ-sub-Gaussian noise, and the regret is at most
+    Σ_i Δ_i·(1 + 4σ²/Δ_i²) for all T. Where it fails: for b < 1 a glance shows nothing, a wrong leader can
+    stay for ever, and the regret is linear.
+
+    >>> FollowTheLeader()
+    FollowTheLeader()
+    """
+
+    b: float = 1.0
+
+    rule = "gives the leader everything but a glance at the others"
+
+    def __post_init__(self) -> None:
+        self._set(b=checks.number("b", self.b, low=0.0, high=1.0))
+
+    def allocate(self, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
+        """The leader takes all that is not a glance."""
+        left = open_shares(seen, shares)
+        leader = leading_arm(seen, False, rng)
+        if leader < 0:
+            return
+        rest = left
+        for arm in range(len(shares)):
+            if arm != leader and seen.information[arm] > 0.0:
+                shares[arm] = GLANCE * left
+                rest -= shares[arm]
+        shares[leader] = rest
+
+
+class Hedge(Policy):
+    """Exponential weights: A_i ∝ exp(η_t·Q_i), Q_i the sum of returns per unit, η_t = √(log K / t)/σ.
+
+    Guarantee (full feedback, σ-sub-Gaussian noise, gaps of the order of σ): regret at most about
+    2σ√(T·log K), whatever the gaps, and without knowing T. Where it fails: for b < 1 a small weight is also a
+    small view of the arm, so weights feed on themselves; such b is refused. Gaps much larger than σ only slow
+    it down.
+
+    >>> Hedge()
+    Hedge()
+    """
+
+    b: float = 1.0
+    sigma: float = 1.0
+
+    rule = "weighs every arm by the exponential of what it would have earned"
+
+    def __post_init__(self) -> None:
+        b = checks.number("b", self.b, low=0.0, high=1.0)
+        if b != 1.0:
+            raise checks.refuse(
+                "b", "1 for Hedge, which needs full feedback: a small share must show all of its arm", b
+            )
+        self._set(b=b, sigma=checks.number("sigma", self.sigma, above=0.0))
+
+    def allocate(self, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
+        """Weights in logarithms, relative to the best arm, never below a glance."""
+        arms = len(shares)
+        left = open_shares(seen, shares)
+        if left <= 0.0:
+            return
+        rate = math.sqrt(math.log(arms) / period.number) / self.sigma
+        best = -math.inf
+        for arm in range(arms):
+            if seen.information[arm] > 0.0:
+                best = max(best, seen.ratio[arm])
+        total = 0.0
+        for arm in range(arms):
+            if seen.information[arm] > 0.0:
+                shares[arm] = max(math.exp(rate * (seen.ratio[arm] - best)), GLANCE)
+                total += shares[arm]
+        for arm in range(arms):
+            if seen.information[arm] > 0.0:
+                shares[arm] *= left / total

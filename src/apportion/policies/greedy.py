@@ -1,0 +1,74 @@
+"""Algorithm 2 of the paper, ε-greedy with a vanishing but never zero share for every arm."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from apportion import checks
+from apportion.policies.contract import Policy
+from apportion.policies.shared import leading_arm, open_shares, power_floor
+from apportion.theory import greedy_exponent
+
+LEADERS = ("ratios", "information")
+
+
+class EpsilonGreedy(Policy):
+    """The leader gets nearly all; every other arm gets t^(−α)/K, α = 1 + ε/(2−2b).
+
+    Period 1 is even. Then the leader is the arm with the largest estimate from the periods before: μ2, the
+    mean of ratios (`leader="ratios"`, the paper's), or μ* (`leader="information"`), which is far better in
+    practice: regret 150 against 8143 at K = 5, b = 0.75, gap 0.5, T = 10^5, ε = 0.25.
+
+    Guarantee (Theorem 4, corrected): for b > 1/2 and ε in (0, 2b−1), so that 1 < α < 1/(2−2b), what is spent
+    on other arms is summable while the information about them is not: the regret stays below a constant for
+    all T; `apportion.theory.greedy_regret_bound`. At b = 1 any finite α > 1 will do, and α = 2 is used. Where
+    it fails: b ≤ 1/2 is refused; the constant explodes as gaps shrink, so the worst case over gaps is not
+    optimal in T.
+
+    `epsilon` None takes a tenth of the allowed range: small ε is much better.
+
+    >>> EpsilonGreedy(b=0.75, epsilon=0.25)
+    EpsilonGreedy(b=0.75, epsilon=0.25)
+    """
+
+    b: float
+    epsilon: float | None = None
+    leader: str = "ratios"
+
+    rule = "gives the leader nearly everything and every other arm a little, less each period"
+
+    class Record(NamedTuple):
+        """The exponent α, and which estimate finds the leader."""
+
+        exponent: float
+        by_ratios: bool
+
+    def __post_init__(self) -> None:
+        b = checks.number("b", self.b, low=0.0, high=1.0)
+        if b <= 0.5:
+            raise checks.refuse("b", "above 0.5 for EpsilonGreedy, which learns from small shares", b)
+        epsilon = (
+            None
+            if self.epsilon is None
+            else checks.number("epsilon", self.epsilon, above=0.0, below=2.0 * b - 1.0)
+        )
+        self._set(b=b, epsilon=epsilon, leader=checks.choice("leader", self.leader, LEADERS))
+
+    def prepared(self, arms: int, horizon: int | None) -> Any:
+        """Resolve ε into α."""
+        epsilon = 0.1 * (2.0 * self.b - 1.0) if self.epsilon is None else self.epsilon
+        return self.Record(greedy_exponent(self.b, epsilon), self.leader == "ratios")
+
+    def allocate(self: Any, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
+        """t^(−α)/K each, the rest to the leader."""
+        left = open_shares(seen, shares)
+        leader = leading_arm(seen, self.by_ratios, rng)
+        if leader < 0:
+            return
+        small = power_floor(period.number, self.exponent, len(shares)) * left
+        rest = left
+        for arm in range(len(shares)):
+            if arm != leader and seen.information[arm] > 0.0:
+                shares[arm] = small
+                rest -= small
+        shares[leader] = rest

@@ -1,0 +1,56 @@
+"""Everything on the arm that is known to be best: the yardstick that knows all."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from apportion import checks
+from apportion.policies.contract import Policy
+from apportion.statistics import Floats
+
+
+class Oracle(Policy):
+    """All on the arm with the largest of the given `means`, ties shared evenly. Regret 0 if they are true.
+
+    >>> Oracle(means=(0.2, 0.9))
+    Oracle(means=(0.2, 0.9))
+    """
+
+    means: tuple[float, ...]
+
+    rule = "puts everything on the arm that it was told is best"
+
+    def __post_init__(self) -> None:
+        try:
+            given = tuple(self.means)
+        except TypeError:
+            raise checks.refuse("means", "a list of numbers, one per arm", self.means) from None
+        if not given:
+            raise checks.refuse("means", "a list of at least one number", given)
+        self._set(means=tuple(checks.number("means", mean) for mean in given))
+
+    def initial_memory(self, arms: int) -> Floats:
+        """The means themselves: they belong to the arms, and travel with them."""
+        if arms != len(self.means):
+            raise checks.refuse("means", f"one number per arm ({arms})", self.means)
+        return np.array(self.means)
+
+    class Record(NamedTuple):
+        """The means live in the memory."""
+
+    def prepared(self, arms: int, horizon: int | None) -> Any:
+        """Nothing to prepare."""
+        return self.Record()
+
+    def allocate(self: Any, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
+        """All on the largest mean."""
+        best = memory[0]
+        for arm in range(len(shares)):
+            best = max(best, memory[arm])
+        winners = 0
+        for arm in range(len(shares)):
+            winners += memory[arm] == best
+        for arm in range(len(shares)):
+            shares[arm] = 1.0 / winners if memory[arm] == best else 0.0

@@ -1,0 +1,113 @@
+"""The classical bandit's policies: the whole unit on one arm. Right for b ≤ 1/2, and in use today."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from apportion import checks
+from apportion.estimators import mu_star
+from apportion.policies.contract import Policy
+from apportion.policies.shared import first_unseen, whole_unit
+
+INDICES = ("ucb1", "moss")
+
+
+class UCB(Policy):
+    """Everything on the arm with the largest upper confidence index; arms never tried go first.
+
+    - `ucb1`: μ* + σ√(2·log t / B), B the arm's information (its number of plays, at a budget of 1).
+    - `moss`: μ* + σ√(4·max(0, log(T / (K·n))) / B), n its number of plays; without a horizon, t stands for T.
+
+    Guarantee: for b ≤ 1/2 both are rate-optimal here as in the classical bandit: regret O(Σ log T / Δ_i), and
+    √(KT·log T) or, for MOSS, √(KT) in the worst case. Where it fails: for b > 1/2 dividing learns more from
+    the same unit, and pooling pays the classical price.
+
+    >>> UCB(index="moss")
+    UCB(index='moss')
+    """
+
+    sigma: float = 1.0
+    index: str = "ucb1"
+    horizon: int | None = None
+
+    rule = "puts everything on the arm with the best optimistic estimate"
+
+    class Record(NamedTuple):
+        """The index as a flag, the horizon as a number (0: unknown)."""
+
+        sigma: float
+        moss: bool
+        horizon: int
+
+    def __post_init__(self) -> None:
+        self._set(
+            sigma=checks.number("sigma", self.sigma, above=0.0),
+            index=checks.choice("index", self.index, INDICES),
+            horizon=None if self.horizon is None else checks.whole("horizon", self.horizon, low=1),
+        )
+
+    def prepared(self, arms: int, horizon: int | None) -> Any:
+        """The horizon of the policy, else of the run, else none."""
+        return self.Record(self.sigma, self.index == "moss", self.horizon or horizon or 0)
+
+    def allocate(self: Any, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
+        """The largest index takes all; ties are broken by chance."""
+        arms = len(shares)
+        chosen = first_unseen(seen, rng)
+        if chosen < 0:
+            bonus = 2.0 * math.log(period.number)
+            periods = max(self.horizon, period.number)
+            best = -math.inf
+            ties = 0
+            for arm in range(arms):
+                if self.moss:
+                    bonus = 4.0 * max(0.0, math.log(periods / (arms * max(seen.count[arm], 1.0))))
+                index = mu_star(seen, arm) + self.sigma * math.sqrt(bonus / seen.information[arm])
+                if index > best or chosen < 0:
+                    best, chosen, ties = index, arm, 1
+                elif index == best:
+                    ties += 1
+                    if rng.random() * ties < 1.0:
+                        chosen = arm
+        whole_unit(chosen, shares)
+
+
+class Thompson(Policy):
+    """Everything on one arm, drawn with its probability of being best: the largest of draws N(μ*_i, σ²/B_i).
+
+    Guarantee: for b ≤ 1/2 as in the classical bandit with Gaussian rewards (flat prior): regret of order
+    log T·Σ 2σ²/Δ_i, which is optimal there, and √(KT·log K) in the worst case. Where it fails: as UCB, it
+    does not divide, so for b > 1/2 its regret keeps growing with log T where a constant is possible.
+
+    >>> Thompson(b=0.25)
+    Thompson(b=0.25)
+    """
+
+    b: float
+    sigma: float = 1.0
+
+    rule = "puts everything on one arm, drawn with its probability of being best"
+
+    def __post_init__(self) -> None:
+        self._set(
+            b=checks.number("b", self.b, low=0.0, high=1.0),
+            sigma=checks.number("sigma", self.sigma, above=0.0),
+        )
+
+    @property
+    def randomised(self) -> bool:
+        """It draws."""
+        return True
+
+    def allocate(self, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
+        """One draw per arm; the largest takes all."""
+        chosen = first_unseen(seen, rng)
+        if chosen < 0:
+            best = -math.inf
+            chosen = 0
+            for arm in range(len(shares)):
+                draw = mu_star(seen, arm) + self.sigma / math.sqrt(seen.information[arm]) * rng.standard_normal()
+                if draw > best:
+                    best, chosen = draw, arm
+        whole_unit(chosen, shares)

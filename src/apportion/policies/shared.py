@@ -1,0 +1,140 @@
+"""Kernels that several policies share."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from apportion.estimators import mu2, mu_star
+from apportion.kernels import kernel
+
+# No share may underflow to 0, or its arm would never be seen again.
+SMALLEST_SHARE = 1e-290
+
+
+@kernel
+def open_shares(seen: Any, shares: Any) -> float:
+    """Give 1/K to each arm that was never observed and 0 to the others; returns what is left for those."""
+    arms = len(shares)
+    unseen = 0
+    for arm in range(arms):
+        shares[arm] = 0.0
+        if not seen.information[arm] > 0.0:
+            shares[arm] = 1.0 / arms
+            unseen += 1
+    return (arms - unseen) / arms
+
+
+@kernel
+def first_unseen(seen: Any, rng: Any) -> int:
+    """An arm that was never observed, any of them alike; −1 where all were."""
+    chosen = -1
+    ties = 0
+    for arm in range(len(seen.information)):
+        if not seen.information[arm] > 0.0:
+            ties += 1
+            if ties == 1 or rng.random() * ties < 1.0:
+                chosen = arm
+    return chosen
+
+
+@kernel
+def leading_arm(seen: Any, by_ratios: bool, rng: Any) -> int:
+    """The observed arm with the largest μ2 (`by_ratios`) or μ*, ties broken by chance; −1 if none is."""
+    chosen = -1
+    ties = 0
+    best = -math.inf
+    for arm in range(len(seen.information)):
+        if seen.information[arm] > 0.0:
+            mean = mu2(seen, arm) if by_ratios else mu_star(seen, arm)
+            if mean > best or chosen < 0:
+                chosen, best, ties = arm, mean, 1
+            elif mean == best:
+                ties += 1
+                if rng.random() * ties < 1.0:
+                    chosen = arm
+    return chosen
+
+
+@kernel
+def whole_unit(arm: int, shares: Any) -> None:
+    """Pool: everything on one arm."""
+    for other in range(len(shares)):
+        shares[other] = 0.0
+    shares[arm] = 1.0
+
+
+@kernel
+def power_floor(number: int, exponent: float, arms: int) -> float:
+    """t^(−α)/K, never 0; an exponent of 0 means no floor."""
+    if exponent <= 0.0:
+        return 0.0
+    share: float = float(number) ** -exponent / arms
+    return max(share, SMALLEST_SHARE)
+
+
+@kernel
+def share_by_weight(weights: Any, left: float, floor: float, leader: int, seen: Any) -> None:
+    """Turn weights of observed arms (leader: 1) into shares of `left`, none below about `floor`, in place.
+
+    The leader takes what the others leave, so that rounding never moves the sum.
+    """
+    total = 0.0
+    for arm in range(len(weights)):
+        if seen.information[arm] > 0.0:
+            total += weights[arm]
+    lifted = 0.0
+    for arm in range(len(weights)):
+        if seen.information[arm] > 0.0:
+            weights[arm] = max(weights[arm] / total, floor)
+            lifted += weights[arm]
+    others = 0.0
+    for arm in range(len(weights)):
+        if seen.information[arm] > 0.0 and arm != leader:
+            weights[arm] *= left / lifted
+            others += weights[arm]
+    weights[leader] = max(left - others, 0.0)
+
+
+@kernel
+def sample_arm(shares: Any, rng: Any) -> int:
+    """An arm drawn with the shares as probabilities."""
+    target = rng.random()
+    last = 0
+    for arm in range(len(shares)):
+        if shares[arm] > 0.0:
+            last = arm
+            target -= shares[arm]
+            if target < 0.0:
+                return arm
+    return last
+
+
+@kernel
+def log_odds_of_tail(z: float) -> float:
+    """log(q / (1 − q)) with q = P(N(0, 1) > z), for z ≥ 0 however large."""
+    if z > 35.0:  # erfc underflows at 38; by 35 the first terms of its asymptotic series are exact
+        inverse = 1.0 / (z * z)
+        return -0.5 * z * z - math.log(z) - 0.9189385332046727 + math.log1p(-inverse * (1.0 - 3.0 * inverse))
+    tail = 0.5 * math.erfc(z * 0.7071067811865476)
+    return math.log(tail / (1.0 - tail))
+
+
+# Where b nears 1 the recommended exponents 1/(2−2b) grow without bound; from here on they are as good
+# as infinite.
+LARGEST_KAPPA = 10.0
+
+
+def kappa(b: float) -> float:
+    """κ = 1/(2−2b), capped: information A^(2−2b) flows in proportion to p when shares go as p^κ."""
+    return LARGEST_KAPPA if b >= 1.0 else min(1.0 / (2.0 - 2.0 * b), LARGEST_KAPPA)
+
+
+def recommended_tilt(b: float) -> float:
+    """√κ: near the best mean and the best tail of those tried; 1 at b ≤ 1/2, where arms are drawn."""
+    return math.sqrt(kappa(b)) if b > 0.5 else 1.0
+
+
+def recommended_floor(b: float) -> float:
+    """α = (1 + κ)/2, between 1 (finite cost) and 1/(2−2b) (unbounded information); 0, none, at b ≤ 1/2."""
+    return (1.0 + kappa(b)) / 2.0 if b > 0.5 else 0.0

@@ -1,0 +1,26 @@
+"""Even shares, for ever: the yardstick that learns nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apportion.policies.contract import Policy
+
+
+class Uniform(Policy):
+    """Every arm gets 1/K in every period.
+
+    Regret: exactly T·Δ̄, Δ̄ the average gap. Information about each arm grows by K^(2b−2) a period, so for
+    b > 1/2 this is the fastest way to learn all arms alike, and for b < 1/2 the slowest.
+
+    >>> Uniform()
+    Uniform()
+    """
+
+    rule = "splits evenly, whatever comes back"
+
+    def allocate(self, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
+        """1/K each."""
+        arms = len(shares)
+        for arm in range(arms):
+            shares[arm] = 1.0 / arms

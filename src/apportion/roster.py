@@ -1,0 +1,171 @@
+"""The arms by name: which are active, paused or removed, and the bounds on their shares."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apportion import checks
+from apportion.errors import Conflict, UnknownName
+from apportion.feasible import project
+from apportion.statistics import Floats
+
+STATES = ("active", "paused", "removed")
+
+
+class Arm(NamedTuple):
+    """One arm. It keeps its place for ever, so that what was learned about it is never lost."""
+
+    name: str
+    state: str = "active"
+    minimum: float = 0.0
+    maximum: float = 1.0
+
+
+class Roster:
+    """All arms there ever were, in order of arrival. Changes that no split could satisfy are refused."""
+
+    def __init__(
+        self,
+        names: Iterable[str],
+        minimum: Mapping[str, float] | None = None,
+        maximum: Mapping[str, float] | None = None,
+        pinned: Mapping[str, float] | None = None,
+    ) -> None:
+        least, most, fixed = dict(minimum or {}), dict(maximum or {}), dict(pinned or {})
+        known = checks.arm_names("arms", names)
+        for label, bounds in (("minimum", least), ("maximum", most), ("pinned", fixed)):
+            for name in bounds:
+                if name not in known:
+                    raise UnknownName(
+                        f"`{label}` names '{name}', which is not one of the arms {', '.join(known[:20])}."
+                    )
+        for name in fixed:
+            if name in least or name in most:
+                raise checks.refuse(
+                    f"pinned['{name}']", "left out where a minimum or maximum is given", fixed[name]
+                )
+        self._settle(
+            tuple(
+                _checked(
+                    Arm(
+                        name,
+                        "active",
+                        fixed.get(name, least.get(name, 0.0)),
+                        fixed.get(name, most.get(name, 1.0)),
+                    )
+                )
+                for name in known
+            )
+        )
+
+    def _settle(self, arms: tuple[Arm, ...]) -> None:
+        """Take these arms over if some split can satisfy their bounds."""
+        active = [arm for arm in arms if arm.state == "active"]
+        low, high = np.array([arm.minimum for arm in active]), np.array([arm.maximum for arm in active])
+        if low.any() or (high < 1.0).any():
+            project(np.full(len(active), 1.0 / len(active)), low, high, [arm.name for arm in active])
+        self._arms = arms
+        for cached in ("names", "present", "active", "kept", "_places", "_bounds"):
+            self.__dict__.pop(cached, None)
+
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of all arms, removed ones too."""
+        return tuple(arm.name for arm in self._arms)
+
+    @functools.cached_property
+    def present(self) -> tuple[str, ...]:
+        """The names of the arms that were not removed."""
+        return tuple(arm.name for arm in self._arms if arm.state != "removed")
+
+    @functools.cached_property
+    def active(self) -> NDArray[np.int64] | None:
+        """The places of the arms that take part in splits; None where all do."""
+        return self._where("active")
+
+    @functools.cached_property
+    def kept(self) -> NDArray[np.int64] | None:
+        """The places of the arms that were not removed; None where none was."""
+        return self._where("active", "paused")
+
+    def _where(self, *states: str) -> NDArray[np.int64] | None:
+        places = np.flatnonzero([arm.state in states for arm in self._arms])
+        return None if len(places) == len(self._arms) else places
+
+    @functools.cached_property
+    def _places(self) -> dict[str, int]:
+        return {arm.name: place for place, arm in enumerate(self._arms)}
+
+    @functools.cached_property
+    def _bounds(self) -> tuple[tuple[str, ...], Floats | None, Floats | None]:
+        active = [arm for arm in self._arms if arm.state == "active"]
+        names = tuple(arm.name for arm in active)
+        if all(arm.minimum == 0.0 and arm.maximum == 1.0 for arm in active):
+            return names, None, None
+        return names, np.array([arm.minimum for arm in active]), np.array([arm.maximum for arm in active])
+
+    def bounds(self, active: NDArray[np.int64] | None) -> tuple[tuple[str, ...], Floats | None, Floats | None]:
+        """Names and bounds of the arms that take part; None, None where there are no bounds."""
+        if active is not None and not len(active):
+            raise Conflict("No arm is active: resume or add one before asking for a split.")
+        return self._bounds
+
+    def index(self, name: str) -> int:
+        """The place of an arm; an error that names those there are."""
+        try:
+            return self._places[name]
+        except (KeyError, TypeError):
+            raise UnknownName(f"Arm {name!r} is not known; the arms are {', '.join(self.present[:20])}.") from None
+
+    def add(self, name: str, minimum: float, maximum: float) -> bool:
+        """Add an arm, or bring a removed one back. Returns whether it is new."""
+        (checked,) = checks.arm_names("name", [name])
+        arm = _checked(Arm(checked, "active", minimum, maximum))
+        place = self._places.get(arm.name)
+        if place is None:
+            self._settle((*self._arms, arm))
+            return True
+        if self._arms[place].state != "removed":
+            raise Conflict(f"Arm '{name}' is there already ({self._arms[place].state}).")
+        self._settle((*self._arms[:place], arm, *self._arms[place + 1 :]))
+        return False
+
+    def change(
+        self,
+        name: str,
+        *,
+        state: str | None = None,
+        minimum: float | None = None,
+        maximum: float | None = None,
+    ) -> None:
+        """Change the state or the bounds of an arm that was not removed."""
+        place = self.index(name)
+        arm = self._arms[place]
+        if arm.state == "removed":
+            raise Conflict(f"Arm '{name}' was removed; add it again first.")
+        given = {"state": state, "minimum": minimum, "maximum": maximum}
+        changed = _checked(arm._replace(**{key: value for key, value in given.items() if value is not None}))  # type: ignore[arg-type]
+        self._settle((*self._arms[:place], changed, *self._arms[place + 1 :]))
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """Plain data for JSON."""
+        return [arm._asdict() for arm in self._arms]
+
+    @classmethod
+    def from_list(cls, state: list[dict[str, Any]]) -> Roster:
+        """The roster that `to_list` wrote."""
+        checks.arm_names("arms", [arm["name"] for arm in state])
+        restored = cls.__new__(cls)
+        restored._settle(tuple(_checked(Arm(**arm)) for arm in state))
+        return restored
+
+
+def _checked(arm: Arm) -> Arm:
+    minimum = checks.number(f"minimum share of '{arm.name}'", arm.minimum, low=0.0, high=1.0)
+    maximum = checks.number(f"maximum share of '{arm.name}'", arm.maximum, low=minimum, high=1.0)
+    return Arm(arm.name, checks.choice("state", arm.state, STATES), minimum, maximum)

@@ -1,0 +1,108 @@
+"""Small tables: text for a terminal, HTML for a notebook, a data frame for everything else."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# A table of more rows than this is printed with its middle left out.
+LONGEST = 60
+
+
+def readable(value: Any) -> str:
+    """A number with as many digits as a person reads; '–' where there is none."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if isinstance(value, bool) or not isinstance(value, float):
+        return str(value)
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value != 0 and (abs(value) < 1e-3 or abs(value) >= 1e9):
+        return f"{value:.3g}"
+    if float(value).is_integer():
+        return f"{value:,.0f}"
+    digits = max(0, 4 - len(str(int(abs(value)))))
+    return f"{value:,.{max(digits, 2)}f}"
+
+
+def together(*values: float) -> tuple[str, ...]:
+    """Numbers that are read side by side, with as many decimals as their spread calls for.
+
+    >>> together(0.562, 0.000722, 1.124)
+    ('0.562', '0.001', '1.124')
+    >>> together(1200.0, 350.25)
+    ('1,200', '350')
+    """
+    finite = [value for value in values if math.isfinite(value)]
+    spread = max((abs(value - finite[0]) for value in finite), default=0.0) or max(map(abs, finite), default=0.0)
+    if spread == 0.0 or not 1e-9 < spread < 1e12:
+        return tuple(readable(value) for value in values)
+    decimals = min(max(2 - math.floor(math.log10(spread)), 0), 12)
+    return tuple(f"{value:,.{decimals}f}" if math.isfinite(value) else readable(value) for value in values)
+
+
+def percent(share: float) -> str:
+    """A share as a percentage; a small one is not shown as 0.
+
+    >>> percent(0.25), percent(0.00004), percent(0.0)
+    ('25.0%', '<0.1%', '0%')
+    """
+    if math.isnan(share):
+        return "–"
+    if share == 0.0:
+        return "0%"
+    return "<0.1%" if share < 5e-4 else f"{100 * share:.1f}%"
+
+
+class Table:
+    """Rows by arm name, with named columns. `title` and `note` go above and below."""
+
+    title: str = ""
+    note: str = ""
+
+    def columns(self) -> Mapping[str, Sequence[Any]]:
+        """The columns by name, all of one length; the first is the arm."""
+        raise NotImplementedError
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per arm, indexed by its name."""
+        import pandas as pd
+
+        return pd.DataFrame(dict(self.columns())).set_index("arm")
+
+    def __str__(self) -> str:
+        columns = {name: [readable(value) for value in values] for name, values in self._shown().items()}
+        widths = {name: max(len(name), *(len(value) for value in values)) for name, values in columns.items()}
+        left = {"arm", "why"}
+        lines = ["  ".join(n.ljust(w) if n in left else n.rjust(w) for n, w in widths.items()).rstrip()]
+        for row in zip(*columns.values()):
+            cells = (v.ljust(w) if n in left else v.rjust(w) for v, (n, w) in zip(row, widths.items()))
+            lines.append("  ".join(cells).rstrip())
+        return "\n".join(part for part in (self.title, *lines, self.note) if part)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        columns = self._shown()
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(readable(value))}</td>" for value in row) + "</tr>"
+            for row in zip(*columns.values())
+        )
+        return (
+            f"<table><caption>{html.escape(self.title)}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{rows}</tbody></table><p>{html.escape(self.note)}</p>"
+        )
+
+    def _shown(self) -> Mapping[str, Sequence[Any]]:
+        columns = self.columns()
+        rows = len(next(iter(columns.values())))
+        if rows <= LONGEST:
+            return columns
+        half = LONGEST // 2
+        return {name: [*values[:half], "…", *values[rows - half :]] for name, values in columns.items()}

@@ -1,0 +1,234 @@
+"""What every policy promises, as functions that try to catch it breaking the promise."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from apportion.allocator import Allocator
+from apportion.errors import ApportionError
+from apportion.kernels import compiled
+from apportion.law import Instance
+from apportion.policies import Policy, policy_from_dict
+from apportion.policies.contract import Period, decide, decide_now
+from apportion.simulation.engine import play
+from apportion.statistics import Floats, Sums, information_root, observe
+
+Make = Policy | Callable[[int], Policy]
+
+# Shares may miss 1 by rounding only.
+_SUM_TOLERANCE = 1e-9
+# Plain and compiled code may differ in the last places where a library function does.
+_COMPILED_TOLERANCE = 1e-12
+
+
+class ContractBroken(ApportionError, AssertionError):
+    """A policy does not keep what every policy promises."""
+
+
+def _for_arms(make: Make, arms: int) -> Policy:
+    """A policy for that many arms: the policy itself, unless it must know the number."""
+    return make if isinstance(make, Policy) else make(arms)
+
+
+def _world(policy: Policy, arms: int, seed: int, scale: float = 1.0, centre: float = 0.5) -> Instance:
+    means = centre + scale * np.random.default_rng(seed).random(arms)
+    return Instance(tuple(means), b=getattr(policy, "b", 0.5), sigma=scale)
+
+
+def rollout(policy: Policy, world: Instance, periods: int, seed: int, shock: int | None = None) -> Floats:
+    """The shares of a plain run, (periods, arms). `shock`: the outcomes of that period come out otherwise."""
+    rng, noise = np.random.default_rng(seed), np.random.default_rng(seed + 1)
+    record, memory = policy.prepared(world.arms, periods), policy.initial_memory(world.arms)
+    seen = Sums.empty(world.arms)
+    history = np.empty((periods, world.arms))
+    for number in range(1, periods + 1):
+        shares = decide_now(record, Period(number, periods, 1.0), seen, memory, rng)
+        history[number - 1] = shares
+        outcomes = world.draw(np.maximum(shares, 0.0), noise)
+        for arm in np.flatnonzero(shares > 0.0).tolist():
+            shift = 1e3 * world.sigma if number == shock else 0.0
+            with np.errstate(all="ignore"):
+                amount = shares[arm]
+                observe(seen, arm, amount, outcomes[arm] + shift, information_root(amount, world.b))
+    return history
+
+
+def _require(held: bool, sentence: str, policy: Policy) -> None:
+    if not held:
+        raise ContractBroken(f"{policy.label}: {sentence}")
+
+
+def _require_shares(shares: Floats, where: str, policy: Policy) -> None:
+    _require(bool(np.isfinite(shares).all()), f"shares must be finite {where}; got {shares}", policy)
+    _require(bool((shares >= 0.0).all()), f"shares must not be negative {where}; got {shares.min()!r}", policy)
+    total = float(shares.sum())
+    _require(abs(total - 1.0) <= _SUM_TOLERANCE, f"shares must add up to 1 {where}; got {total!r}", policy)
+
+
+def check_shares(make: Make) -> None:
+    """Shares are finite, non-negative and add up to 1, in every period of runs with few and many arms."""
+    for arms in (1, 2, 3, 17):
+        policy = _for_arms(make, arms)
+        for number, shares in enumerate(rollout(policy, _world(policy, arms, arms), 40, seed=arms), start=1):
+            _require_shares(shares, f"in period {number} with {arms} arms", policy)
+
+
+def check_causality(make: Make) -> None:
+    """The decision of period t does not depend on the outcomes of period t."""
+    policy = _for_arms(make, 3)
+    world = _world(policy, 3, 5)
+    for shock in (1, 2, 7):
+        calm, shaken = (rollout(policy, world, 12, 3, shock=at) for at in (None, shock))
+        same = np.array_equal(calm[:shock], shaken[:shock])
+        _require(same, f"the shares of period {shock} must not depend on its outcomes", policy)
+
+
+def check_permutation(make: Make) -> None:
+    """Permuting the arms permutes the shares; in law, for a policy that draws."""
+    arms = 5
+    policy = _for_arms(make, arms)
+    rng = np.random.default_rng(11)
+    seen, memory = _some_past(policy, arms, rng)
+    order = rng.permutation(arms)
+    record = policy.prepared(arms, 1000)
+    period = Period(25, 1000, 1.0)
+
+    def decided(take: Any, seed: int) -> Floats:
+        return decide_now(record, period, seen.take(take), memory[take].copy(), np.random.default_rng(seed))
+
+    everyone = np.arange(arms)
+    if not policy.randomised:
+        straight, permuted = decided(everyone, 1), decided(order, 1)
+        close = np.allclose(straight[order], permuted, rtol=1e-9, atol=1e-12)
+        _require(close, f"permuting arms must permute shares; got {straight[order]} and {permuted}", policy)
+        return
+    # Error budget: five comparisons of two means at five standard errors, below 3e-6 in all; fixed seeds.
+    draws = 3000
+    straight = np.array([decided(everyone, seed)[order] for seed in range(draws)])
+    permuted = np.array([decided(order, draws + seed) for seed in range(draws)])
+    error = np.sqrt((straight.var(axis=0) + permuted.var(axis=0)) / draws) + 1e-9
+    apart = np.abs(straight.mean(axis=0) - permuted.mean(axis=0)) / error
+    _require(
+        bool((apart < 5.0).all()),
+        f"permuting arms must permute shares in law; {apart} standard errors",
+        policy,
+    )
+
+
+def _some_past(policy: Policy, arms: int, rng: np.random.Generator) -> tuple[Sums, Floats]:
+    """A past without ties, close enough that every arm still has a chance."""
+    seen, memory = Sums.empty(arms), policy.initial_memory(arms)
+    b = getattr(policy, "b", 0.5)
+    for _ in range(24):
+        for arm, amount in enumerate(rng.dirichlet(np.ones(arms))):
+            returned = amount * (0.5 + 0.1 * arm) + amount**b * rng.standard_normal()
+            observe(seen, arm, amount, returned, information_root(amount, b))
+    return seen, memory
+
+
+def check_seed(make: Make) -> None:
+    """The same seed gives the same run."""
+    policy = _for_arms(make, 4)
+    world = _world(policy, 4, 2)
+    first, second = (rollout(policy, world, 30, seed=9) for _ in range(2))
+    _require(np.array_equal(first, second), "the same seed must give the same run", policy)
+
+
+def check_compiled(make: Make) -> None:
+    """Plain and compiled code decide alike, over a whole simulated run."""
+    policy = _for_arms(make, 4)
+    world = _world(policy, 4, 21)
+    marks = np.arange(1, 61)
+    results = []
+    for runner in (play, compiled(play)):
+        memory = policy.initial_memory(4)
+        regret, reward = np.zeros(60), np.zeros(60)
+        rng = np.random.Generator(np.random.SFC64(3))
+        with np.errstate(all="ignore"):
+            runner(
+                policy.prepared(4, 60), memory, world.noise, np.array(world.means), world.b, world.sigma, 60,
+                rng, marks, regret, reward,
+            )  # fmt: skip
+        results.append((regret, reward, memory))
+    for plain, fast in zip(*results):
+        close = np.allclose(plain, fast, rtol=_COMPILED_TOLERANCE, atol=_COMPILED_TOLERANCE)
+        _require(close, f"plain and compiled runs must agree; got {plain} and {fast}", policy)
+
+
+def check_json(make: Make) -> None:
+    """A policy, and an allocator in the middle of a run, survive JSON and go on as before."""
+    policy = _for_arms(make, 3)
+    copy = policy_from_dict(json.loads(json.dumps(policy.to_dict())))
+    _require(copy == policy, f"JSON must bring back the same policy; got {copy.label}", policy)
+    allocator = Allocator(policy, ("a", "b", "c"), seed=4, horizon=50)
+    noise = np.random.default_rng(8)
+    for step in range(12):
+        if step == 6:
+            allocator = _twin(allocator, policy)
+        split = allocator.ask(10.0 + step)
+        allocator.tell(split.ticket, {arm: amount * noise.random() for arm, amount in split.amounts.items()})
+
+
+def _twin(allocator: Allocator, policy: Policy) -> Allocator:
+    """The restored allocator, after checking that it decides as the original does."""
+    state = allocator.to_json()
+    restored = Allocator.from_json(state)
+    ours, theirs = allocator.ask(7.0), restored.ask(7.0)
+    _require(ours.amounts == theirs.amounts, "a restored allocator must go on as the original", policy)
+    _require(allocator.to_json() == restored.to_json(), "a restored allocator must end in the same state", policy)
+    return Allocator.from_json(state)
+
+
+def check_extremes(make: Make) -> None:
+    """Shares stay finite: σ from 1e-9 to 1e9, means to ±1e6, equal means, one period."""
+    for sigma in (1e-9, 1.0, 1e9):
+        for centre in (-1e6, 0.0, 1e6):
+            policy = _for_arms(make, 3)
+            if "sigma" in policy.parameters:
+                policy = dataclasses.replace(policy, sigma=sigma)  # type: ignore[type-var]
+            for means in ((centre, centre, centre), (centre, centre + 1.0, centre - 1.0)):
+                world = Instance(means, b=getattr(policy, "b", 0.5), sigma=sigma)
+                for shares in rollout(policy, world, 12, seed=1):
+                    _require_shares(shares, f"at σ = {sigma:g}, means near {centre:g}", policy)
+    policy = _for_arms(make, 2)
+    _require_shares(rollout(policy, _world(policy, 2, 1), 1, seed=1)[0], "where T = 1", policy)
+
+
+def check_many_arms(make: Make) -> None:
+    """100,000 arms: shares stay finite, before and after the first outcomes."""
+    arms = 100_000
+    policy = _for_arms(make, arms)
+    rng = np.random.default_rng(13)
+    record, memory, seen = policy.prepared(arms, 100), policy.initial_memory(arms), Sums.empty(arms)
+    b = getattr(policy, "b", 0.5)
+    for number in (1, 2, 3):
+        shares = np.zeros(arms)
+        compiled(decide)(record, Period(number, 100, 1.0), seen, memory, rng, shares)
+        _require_shares(shares, f"in period {number} with {arms} arms", policy)
+        amounts = np.full(arms, 1.0 / arms)
+        outcomes = amounts * rng.random(arms) + amounts**b * rng.standard_normal(arms)
+        for arm in range(arms) if number == 1 else range(0):
+            observe(seen, arm, amounts[arm], outcomes[arm], information_root(amounts[arm], b))
+
+
+POLICY_CHECKS: tuple[Callable[[Make], None], ...] = (
+    check_shares,
+    check_causality,
+    check_permutation,
+    check_seed,
+    check_compiled,
+    check_json,
+    check_extremes,
+    check_many_arms,
+)
+
+
+def check_policy(make: Make) -> None:
+    """Run every check; `make` is a policy, or a function from the number of arms to one."""
+    for check in POLICY_CHECKS:
+        check(make)

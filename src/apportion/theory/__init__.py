@@ -1,0 +1,54 @@
+"""The paper's theorems as functions: rates, lower and upper bounds, divergence, the stopping-time lemma.
+
+Numbering follows the paper: Theorem 1 gap-independent lower bound (`lower_bounds`), Proposition 1
+concentration (in `apportion.confidence` and `apportion.cone`), Theorem 2 upper bound of Algorithm 1,
+successive elimination (`elimination`), Lemma 2 its stopping-time lemma (`stopping_times`), Theorem 3
+gap-dependent lower bound (`lower_bounds`), Theorem 4 upper bound of Algorithm 2, epsilon-greedy (`greedy`),
+Table 1 (`table`), the model itself (`law`). Where the printed statement fails, `form="printed"` still
+evaluates it, and the default is the corrected one. Each function refuses parameters that its theorem does not
+cover. A bound that is too large for a float is `inf`, never NaN.
+"""
+
+from apportion.theory.elimination import elimination_regret_bound, printed_elimination_regret
+from apportion.theory.greedy import greedy_exponent, greedy_regret_bound
+from apportion.theory.law import (
+    Precision,
+    Toy,
+    divergence,
+    example_precision,
+    information_rate,
+    toy_example,
+)
+from apportion.theory.lower_bounds import asymptotic_lower_bound, hard_instances, minimax_lower_bound
+from apportion.theory.stopping_times import (
+    stopping_time_constant,
+    stopping_time_maximiser,
+    stopping_time_maximum,
+    stopping_time_printed_bound,
+    stopping_time_sum,
+)
+from apportion.theory.table import TABLE_1, Rate, regret_rate
+
+__all__ = [
+    "TABLE_1",
+    "Precision",
+    "Rate",
+    "Toy",
+    "asymptotic_lower_bound",
+    "divergence",
+    "elimination_regret_bound",
+    "example_precision",
+    "greedy_exponent",
+    "greedy_regret_bound",
+    "hard_instances",
+    "information_rate",
+    "minimax_lower_bound",
+    "printed_elimination_regret",
+    "regret_rate",
+    "stopping_time_constant",
+    "stopping_time_maximiser",
+    "stopping_time_maximum",
+    "stopping_time_printed_bound",
+    "stopping_time_sum",
+    "toy_example",
+]

@@ -1,0 +1,91 @@
+"""Lemma 2: how large the sum of root variances can be over the stopping times of successive elimination.
+
+The paper bounds it by K^(1-b) sqrt(T / (2 - 2b)) and says that the best stopping times have no closed form;
+both the maximum and where it is reached are in closed form here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apportion.checks import number, whole
+from apportion.theory.inputs import numbers
+
+Floats = NDArray[np.float64]
+
+
+def _steps(arms: int, b: float) -> Floats:
+    """x^(2b) - (x-1)^(2b) for x = 1 .. K, without cancellation."""
+    x = np.arange(2, arms + 1, dtype=float)
+    return np.concatenate(([1.0], -(x ** (2 * b)) * np.expm1(2 * b * np.log1p(-1 / x))))
+
+
+def stopping_time_constant(arms: int, b: float) -> float:
+    """C(K, b) = sum over x <= K of 1/(x^(2b) - (x-1)^(2b)), b in [1/2, 1].
+
+    K at b = 1/2, at most K^(2-2b)/(2-2b), and about (log K)/2 + 0.98 at b = 1.
+
+    >>> stopping_time_constant(7, 0.5), round(stopping_time_constant(1000, 1.0), 3)
+    (7.0, 4.436)
+    """
+    arms = whole("arms", arms, low=1)
+    return float(np.sum(1 / _steps(arms, number("b", b, low=0.5, high=1.0))))
+
+
+def stopping_time_maximum(arms: int, horizon: float, b: float) -> float:
+    """Lemma 2, exactly: the largest sum of sqrt(sum over s <= tau_i of A_si^(2b)) over arms: sqrt(T C(K, b)).
+
+    Over real stopping times 0 <= tau_1 <= ... <= tau_K = T of successive elimination, A = 1/(arms still
+    active).
+
+    >>> round(stopping_time_maximum(3, 40, 0.75), 5)
+    8.87528
+    """
+    horizon = number("horizon", horizon, above=0.0)
+    return math.sqrt(horizon) * math.sqrt(stopping_time_constant(arms, b))
+
+
+def stopping_time_printed_bound(arms: int, horizon: float, b: float) -> float:
+    """Lemma 2 as printed: K^(1-b) sqrt(T / (2 - 2b)); infinite at b = 1, where the maximum is finite.
+
+    >>> round(stopping_time_printed_bound(3, 40, 0.75), 3)
+    11.771
+    """
+    arms = whole("arms", arms, low=1)
+    horizon = number("horizon", horizon, above=0.0)
+    b = number("b", b, low=0.5, high=1.0)
+    return math.inf if b == 1 else math.pow(arms, 1 - b) * math.sqrt(horizon / (2 - 2 * b))
+
+
+def stopping_time_maximiser(arms: int, horizon: float, b: float) -> Floats:
+    """The stopping times that reach `stopping_time_maximum`: non-decreasing, the last one T.
+
+    tau_i = sum over j <= i of (K-j+1)^(2b) (c_j^2 - c_{j-1}^2), c_i = lambda/d_i^2, d_i^2 = (K-i+1)^(2b) -
+    (K-i)^(2b), lambda = sqrt(T/C).
+
+    >>> [round(float(x), 3) for x in stopping_time_maximiser(3, 40.0, 0.75)]
+    [18.827, 25.764, 40.0]
+    """
+    horizon = number("horizon", horizon, above=0.0)
+    constant = stopping_time_constant(arms, b)
+    levels = (1 / _steps(arms, b)[::-1]) ** 2
+    active = np.arange(arms, 0, -1, dtype=float)
+    taus = np.cumsum(active ** (2 * b) * np.maximum(np.diff(levels, prepend=0.0), 0.0)) / constant * horizon
+    taus[-1] = horizon
+    return np.minimum(taus, horizon)
+
+
+def stopping_time_sum(taus: Sequence[float] | Floats, b: float) -> float:
+    """The sum of Lemma 2 for given last active periods, one per arm, in any order.
+
+    >>> round(stopping_time_sum([19, 26, 40], 0.75), 5)
+    8.87519
+    """
+    ends = np.sort(np.array(numbers("taus", taus, low=0.0)))
+    b = number("b", b, low=0.0, high=1.0)
+    active = np.arange(len(ends), 0, -1, dtype=float)
+    return float(np.sum(np.sqrt(np.cumsum(np.diff(ends, prepend=0.0) * active ** (-2 * b)))))

@@ -1,0 +1,47 @@
+"""Every policy keeps the contract, at each side of the phase transition it is made for."""
+
+import pytest
+
+import apportion as ap
+from apportion.policies import FILES
+from apportion.testing import POLICY_CHECKS
+
+CASES = {
+    "elimination printed": ap.SuccessiveElimination(b=0.75, radius="printed", horizon=100),
+    "elimination corrected": ap.SuccessiveElimination(b=0.75, horizon=100),
+    "elimination cone": ap.SuccessiveElimination(b=0.5, horizon=100, radius="cone"),
+    "elimination anytime": ap.SuccessiveElimination(b=1.0, horizon=100, radius="anytime", pairwise=True),
+    "greedy ratios": ap.EpsilonGreedy(b=0.75),
+    "greedy information": ap.EpsilonGreedy(b=0.95, leader="information"),
+    "greedy at 1": ap.EpsilonGreedy(b=1.0),
+    "ucb1": ap.UCB(),
+    "moss": ap.UCB(index="moss"),
+    "thompson at 0": ap.Thompson(b=0.0),
+    "thompson at 1/2": ap.Thompson(b=0.5),
+    "leader": ap.FollowTheLeader(),
+    "hedge": ap.Hedge(),
+    "uniform": ap.Uniform(),
+    "oracle": lambda arms: ap.Oracle(means=tuple(float(arm % 7) for arm in range(arms))),
+    "matching at 3/4": ap.Matching(b=0.75),
+    "matching at 0": ap.Matching(b=0.0),
+    "odds at 0": ap.Odds(b=0.0),
+    "odds at 1/2": ap.Odds(b=0.5),
+    "odds at 3/4": ap.Odds(b=0.75),
+    "odds at 1": ap.Odds(b=1.0),
+    "maillard at 1/4": ap.Maillard(b=0.25),
+    "maillard at 0.9": ap.Maillard(b=0.9),
+    "adaptive at 3/4": ap.AdaptiveElimination(b=0.75),
+    "adaptive at 1/2": ap.AdaptiveElimination(b=0.5, scale=0.5),
+    "adaptive at 1": ap.AdaptiveElimination(b=1.0),
+}
+
+
+@pytest.mark.parametrize("check", POLICY_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("case", CASES)
+def test_contract(case, check):
+    check(CASES[case])
+
+
+def test_no_policy_is_exempt():
+    made = {type(case if isinstance(case, ap.Policy) else case(2)).__name__ for case in CASES.values()}
+    assert made == set(FILES)
