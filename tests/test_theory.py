@@ -126,9 +126,7 @@ def test_hard_pair_gives_the_sharp_constant():
 
 
 def test_asymptotic_lower_bound_sums_over_suboptimal_arms():
-    assert theory.asymptotic_lower_bound([1.0, 0.75, 0.5, 1.0], 0.25, sigma=2.0) == pytest.approx(
-        8 / 0.25 + 8 / 0.5
-    )
+    assert theory.asymptotic_lower_bound([1.0, 0.75, 0.5, 1.0], 0.25, sigma=2.0) == pytest.approx(8 / 0.25 + 8 / 0.5)
     assert theory.asymptotic_lower_bound([1.0, 1.0], 0.5) == 0.0
 
 
@@ -157,9 +155,7 @@ def test_lower_bound_follows_the_rate_of_its_row(b):
 def test_stopping_time_maximum_against_every_integer_choice():
     """K = 3, T = 40, b = 0.75: the best whole stopping times reach 8.87519, real ones 8.87528."""
     best = max(
-        theory.stopping_time_sum((first, second, 40), 0.75)
-        for first in range(1, 41)
-        for second in range(first, 41)
+        theory.stopping_time_sum((first, second, 40), 0.75) for first in range(1, 41) for second in range(first, 41)
     )
     assert round(best, 5) == 8.87519
     assert round(theory.stopping_time_maximum(3, 40, 0.75), 5) == 8.87528
@@ -228,9 +224,9 @@ def test_elimination_bounds_are_their_formulas():
     anytime = 4 * sigma * math.sqrt(2 * spread * horizon * constant)
     expected = (0.7 + printed, start + printed, start + corrected, start + anytime)
     for form, value in zip(ELIMINATION_FORMS, expected):
-        assert theory.elimination_regret_bound(
-            means, horizon=horizon, b=b, sigma=sigma, form=form
-        ) == pytest.approx(value, rel=1e-9, abs=0)
+        assert theory.elimination_regret_bound(means, horizon=horizon, b=b, sigma=sigma, form=form) == pytest.approx(
+            value, rel=1e-9, abs=0
+        )
 
 
 def test_repaired_adds_the_off_by_one_of_elimination():
@@ -352,9 +348,7 @@ def test_greedy_bounds_are_above_the_sums_they_bound(b, epsilon, gap):
     sharp = theory.greedy_regret_bound(means, b, epsilon, form="sharp")
     assert gap * (exploring + wrong_ratios) <= sharp * (1 + 1e-9)
     assert sharp <= theory.greedy_regret_bound(means, b, epsilon) * (1 + 1e-9)
-    assert gap * (exploring + wrong_information) <= theory.greedy_regret_bound(
-        means, b, epsilon, form="information"
-    )
+    assert gap * (exploring + wrong_information) <= theory.greedy_regret_bound(means, b, epsilon, form="information")
 
 
 @settings(deadline=None)
@@ -375,9 +369,7 @@ def test_greedy_bounds_over_200_orders_of_magnitude_are_never_nan(b, part, power
 def test_greedy_power_is_not_moved_by_rounding():
     """1/(2b - 1 - eps) is 2 here, and 2.0000000000000004 in floats: m must be 2, not 3."""
     exact = 2 * (1 - 0.85 + 0.2) / (2 * 0.2) + 2.0**6 + 8 * (16 * 2**0.3 * 2) ** 2
-    assert theory.greedy_regret_bound([1.0, 0.0], 0.85, 0.2, form="printed") == pytest.approx(
-        exact, rel=1e-9, abs=0
-    )
+    assert theory.greedy_regret_bound([1.0, 0.0], 0.85, 0.2, form="printed") == pytest.approx(exact, rel=1e-9, abs=0)
 
 
 def test_greedy_bound_under_full_feedback():

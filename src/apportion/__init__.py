@@ -55,6 +55,10 @@ if TYPE_CHECKING:
     from apportion.policies import Thompson as Thompson
     from apportion.policies import Uniform as Uniform
     from apportion.probability import best_probabilities as best_probabilities
+    from apportion.simulation.result import Result as Result
+    from apportion.simulation.result import load_result as load_result
+    from apportion.simulation.run import Informed as Informed
+    from apportion.simulation.run import simulate as simulate
     from apportion.split import Split as Split
     from apportion.statistics import Statistics as Statistics
     from apportion.statistics import Sums as Sums
@@ -62,9 +66,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "apportion.allocator": ("Allocator",),
     "apportion.kernels": ("kernel",),
-    "apportion.law": (
-        "Batch", "CentredBernoulli", "Gaussian", "Instance", "Laplace", "Rademacher", "StudentT",
-        "UniformNoise",
+    "apportion.law": ("Instance",),
+    "apportion.noise": (
+        "Batch", "CentredBernoulli", "Gaussian", "Laplace", "Rademacher", "StudentT", "UniformNoise",
     ),
     "apportion.policies": (
         "AdaptiveElimination", "EpsilonGreedy", "FollowTheLeader", "Hedge", "Maillard", "Matching", "Odds",
@@ -72,6 +76,8 @@ _HOMES = {
     ),
     "apportion.probability": ("best_probabilities",),
     "apportion.split": ("Split",),
+    "apportion.simulation.result": ("Result", "load_result"),
+    "apportion.simulation.run": ("Informed", "simulate"),
     "apportion.statistics": ("Statistics", "Sums"),
 }  # fmt: skip
 _MODULES = ("confidence", "estimators", "feasible", "testing", "theory")

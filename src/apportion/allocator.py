@@ -5,25 +5,32 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apportion import checks
 from apportion.beliefs import Beliefs
 from apportion.confidence import anytime_rho
-from apportion.errors import Conflict, IncompatibleState, InvalidValue, UnknownName
+from apportion.errors import ApportionError, Conflict, IncompatibleState, UnknownName
 from apportion.feasible import amounts as feasible_amounts
 from apportion.feasible import project
 from apportion.policies import Policy, policy_from_dict
 from apportion.policies.contract import Period, decide_now
-from apportion.roster import Roster
+from apportion.roster import Roster, by_name
 from apportion.split import Split
 from apportion.statistics import Floats, Statistics
 from apportion.tickets import Ticket, Tickets
 
 FORMAT = "apportion.allocator"
 VERSION = 1
+
+# Within these the square of a budget (its information at b = 0) and a return per unit stay in the range of
+# floating point.
+SMALLEST_BUDGET = 1e-100
+LARGEST_BUDGET = 1e100
+LARGEST_OUTCOME = 1e100
 
 # The anytime interval is narrowest at about this many periods of even shares; it holds at any other time too.
 _TUNED_FOR_PERIODS = 20.0
@@ -120,33 +127,27 @@ class Allocator:
 
     def ask(self, budget: float = 1.0) -> Split:
         """The next split of `budget`, with a ticket to tell its outcomes by."""
-        amount = checks.number("budget", budget, above=0.0)
+        amount = _budget(budget)
         active = self._roster.active
         names, low, high = self._roster.bounds(active)
-        position = self._rng.bit_generator.state
         unit = amount if self._unit is None else self._unit
         seen = self._past.sums() if active is None else self._past.sums().take(active)
         memory = self._memory.copy() if active is None else self._memory[active]
-        period = Period(self.period + 1, self.horizon or 0, unit)
-        wanted = decide_now(self._record(len(memory)), period, seen, memory, self._rng)
+        position = self._rng.bit_generator.state
         try:
+            period = Period(self.period + 1, self.horizon or 0, unit)
+            wanted = decide_now(self._record(len(memory)), period, seen, memory, self._rng)
             shares = wanted if low is None else project(wanted, low, high, names)
-            given = feasible_amounts(
-                shares, amount, low=low, high=high, step=self.step, rng=self._rng, names=names
-            )
-        except Exception:
+            given = feasible_amounts(shares, amount, low=low, high=high, step=self.step, rng=self._rng, names=names)
+        except BaseException:
             self._rng.bit_generator.state = position
             raise
         self._unit = unit
         self._past.advance()
-        if active is None:
-            self._memory = memory
-            everywhere = given
-        else:
-            self._memory[active] = memory
-            everywhere = np.zeros(len(self._memory))
-            everywhere[active] = given
-        ticket = self._tickets.issue(self.period, everywhere)
+        # Never changed in place: an earlier split explains itself from the memory of its own time.
+        self._memory = memory if active is None else _placed(memory, active, self._memory)
+        everywhere = given if active is None else _placed(given, active, np.zeros(len(self._memory)))
+        ticket = self._tickets.issue(everywhere)
         beliefs = Beliefs(names, seen, self.sigma, self._rho(), self.level)
         return Split(ticket, amount, names, shares, given, wanted, self.policy, memory, beliefs)
 
@@ -160,37 +161,40 @@ class Allocator:
 
         An outcome of None means that none will come ("no data"). `amounts` are what was really spent where
         that differs from the advice; the statistics use those. Telling the same again changes nothing;
-        telling something else is a `Conflict`.
+        telling something else is a `Conflict`. A pandas Series will do in place of a dict.
         """
         held = self._tickets.find(ticket)
-        spent = held.amounts if amounts is None else self._spent(held, amounts)
-        places, values = self._read(held, spent, outcomes)
-        before = held.told[places]
-        fresh = values
-        if before.any():
-            told = held.outcomes[places]
-            self._require_same(held, places, before & (told != values) & ~(np.isnan(told) & np.isnan(values)))
-            fresh = np.where(before, math.nan, values)
-        if spent is not held.amounts:
-            self._require_same(held, slice(None), held.told & (spent != held.amounts))
-            held.amounts = spent
-        self._past.update(self._wide(spent), self._wide(self._spread(held, places, fresh)), held.period)
-        held.outcomes[places] = values
-        held.told[places] = True
-        self._tickets.settle(held)
+        news = self._read(held, outcomes, amounts)
+        changed = (news.outcomes != held.outcomes) & ~(np.isnan(news.outcomes) & np.isnan(held.outcomes))
+        conflict = held.told & (changed | (news.amounts != held.amounts))
+        if conflict.any():
+            place = int(conflict.argmax())
+            raise Conflict(
+                f"Ticket {held.number} already has an outcome of {_shown(held.outcomes[place])} from an amount "
+                f"of {held.amounts[place]:g} for '{self._roster.names[place]}'; use `amend` to correct it."
+            )
+        fresh = np.where(news.named & ~held.told, news.outcomes, math.nan)
+        self._past.update(self._wide(news.amounts), self._wide(fresh), held.number)
+        self._keep(held, news)
 
-    def amend(self, ticket: int, outcomes: Mapping[str, float | None]) -> None:
-        """Correct outcomes that were told: the old ones are taken back exactly."""
+    def amend(
+        self,
+        ticket: int,
+        outcomes: Mapping[str, float | None],
+        amounts: Mapping[str, float] | None = None,
+    ) -> None:
+        """Correct outcomes that were told, or the `amounts` they came from: the old are taken back exactly."""
         held = self._tickets.find(ticket)
-        places, values = self._read(held, held.amounts, outcomes)
-        missing = ~held.told[places]
+        news = self._read(held, outcomes, amounts)
+        touched = news.named | (news.amounts != held.amounts)
+        missing = touched & ~held.told
         if missing.any():
-            raise Conflict(f"Ticket {ticket} has no outcome for '{self._name(places, missing)}' yet; use `tell`.")
-        spent = self._wide(held.amounts)
-        old, new = (self._wide(self._spread(held, places, part)) for part in (held.outcomes[places], values))
-        self._past.revert(spent, old, held.period)
-        self._past.update(spent, new, held.period)
-        held.outcomes[places] = values
+            name = self._roster.names[int(missing.argmax())]
+            raise Conflict(f"Ticket {ticket} has no outcome for '{name}' yet; use `tell`.")
+        old, new = (np.where(touched, values, math.nan) for values in (held.outcomes, news.outcomes))
+        self._past.revert(self._wide(held.amounts), self._wide(old), held.number)
+        self._past.update(self._wide(news.amounts), self._wide(new), held.number)
+        self._keep(held, news)
 
     def beliefs(self) -> Beliefs:
         """What is believed about every arm that was not removed."""
@@ -207,27 +211,30 @@ class Allocator:
     # The arms
 
     def add_arm(self, name: str, minimum: float = 0.0, maximum: float = 1.0) -> None:
-        """A new arm, or one that was removed, with all that was learned about it."""
-        if self._roster.add(name, minimum, maximum):
+        """A new arm, or one that was removed, with all that was learned about it and the bounds given here."""
+        roster = self._roster.with_arm(name, minimum, maximum)
+        count = len(roster.names)
+        if count > len(self._memory):
+            # A policy made for so many arms and no more refuses here, before anything has changed.
+            self._memory = np.concatenate([self._memory, self.policy.initial_memory(count)[-1:]])
             self._past.add_arms()
-            fresh = self.policy.initial_memory(len(self._roster.names))[-1:]
-            self._memory = np.concatenate([self._memory, fresh])
+        self._roster = roster
 
     def pause_arm(self, name: str) -> None:
         """Give the arm nothing until it is resumed."""
-        self._roster.change(name, state="paused")
+        self._roster = self._roster.with_change(name, state="paused")
 
     def resume_arm(self, name: str) -> None:
         """Take a paused arm back into the splits."""
-        self._roster.change(name, state="active")
+        self._roster = self._roster.with_change(name, state="active")
 
     def remove_arm(self, name: str) -> None:
-        """Take the arm away; outcomes of open tickets still count, and `add_arm` brings it back as it was."""
-        self._roster.change(name, state="removed")
+        """Take the arm away. Outcomes of open tickets still count; `add_arm` brings it back, nothing forgotten."""
+        self._roster = self._roster.with_change(name, state="removed")
 
     def bound_arm(self, name: str, minimum: float | None = None, maximum: float | None = None) -> None:
         """Set the smallest and largest share of an arm; both alike pins it."""
-        self._roster.change(name, minimum=minimum, maximum=maximum)
+        self._roster = self._roster.with_change(name, minimum=minimum, maximum=maximum)
 
     # State
 
@@ -245,7 +252,7 @@ class Allocator:
             "generator": _generator_state(self._rng),
             "arms": self._roster.to_list(),
             "statistics": self._past.to_dict(),
-            "memory": self._memory.tolist(),
+            "memory": [value if math.isfinite(value) else str(value) for value in self._memory.tolist()],
             "unit": self._unit,
             "even_share": self._even_share,
             "tickets": self._tickets.to_dict(),
@@ -254,7 +261,7 @@ class Allocator:
 
     @classmethod
     def from_json(cls, text: str) -> Allocator:
-        """The allocator that `to_json` wrote."""
+        """The allocator that `to_json` wrote; `IncompatibleState` where it was not, or was damaged since."""
         try:
             state = json.loads(text)
             if not isinstance(state, dict) or state.get("format") != FORMAT:
@@ -265,24 +272,34 @@ class Allocator:
                     "Load it with the release of apportion that wrote it."
                 )
             return cls._from_state(state)
-        except (KeyError, TypeError, AttributeError, json.JSONDecodeError, InvalidValue) as error:
-            raise IncompatibleState(f"The saved state is damaged: {error}") from error
+        except IncompatibleState:
+            raise
+        except KeyError as error:
+            raise IncompatibleState(f"The saved state is damaged: {error} is missing.") from error
+        except ApportionError as error:
+            raise IncompatibleState(f"The saved state cannot be used: {error}") from error
+        except (TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as error:
+            raise IncompatibleState(f"The saved state is damaged: {' '.join(str(error).split())}.") from error
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Allocator:
-        restored = cls.__new__(cls)
-        restored.policy = policy_from_dict(state["policy"])
-        for name in ("horizon", "sigma", "level", "step", "seed"):
-            setattr(restored, name, state[name])
+        roster = Roster.from_list(state["arms"])
+        past = Statistics.from_dict(state["statistics"])
+        # Through the front door, so that a saved setting is checked as a given one is.
+        restored = cls(
+            policy_from_dict(state["policy"]), roster.names, seed=state["seed"], b=past.b, sigma=state["sigma"],
+            horizon=state["horizon"], step=state["step"], half_life=past.half_life, level=state["level"],
+        )  # fmt: skip
         restored._rng = _generator(state["generator"])
-        restored._roster = Roster.from_list(state["arms"])
-        restored._past = Statistics.from_dict(state["statistics"])
+        restored._roster, restored._past = roster, past
         restored._memory = np.array(state["memory"], dtype=np.float64)
-        restored._unit, restored._even_share = state["unit"], state["even_share"]
-        restored._tickets = Tickets.from_dict(state["tickets"])
-        restored._records = {}
-        if not len(restored._roster.names) == restored._past.arms == len(restored._memory):
+        restored._unit = None if state["unit"] is None else _budget(state["unit"])
+        restored._even_share = checks.number("even_share", state["even_share"], above=0.0, high=1.0)
+        restored._tickets = Tickets.from_dict(state["tickets"], len(roster.names))
+        if not (len(roster.names),) == (past.arms,) == restored._memory.shape:
             raise IncompatibleState("The saved state is damaged: its parts speak of different numbers of arms.")
+        if restored._tickets.issued != past.period or (restored._unit is None) != (past.period == 0):
+            raise IncompatibleState("The saved state is damaged: its parts speak of different periods.")
         return restored
 
     # Helpers
@@ -302,67 +319,78 @@ class Allocator:
         late = self._past.arms - len(values)
         return values if late == 0 else np.concatenate([values, np.zeros(late)])
 
-    def _spent(self, held: Ticket, amounts: Mapping[str, float]) -> Floats:
-        spent = held.amounts.copy()
-        for name, value in amounts.items():
-            index = self._roster.index(name)
-            if index >= len(spent):
-                raise UnknownName(f"Arm '{name}' came after ticket {held.number} and has no part in it.")
-            spent[index] = checks.number(f"amounts of '{name}'", value, low=0.0)
-        return spent
-
-    def _read(self, held: Ticket, spent: Floats, outcomes: Mapping[str, float | None]) -> tuple[Any, Floats]:
-        """The places of the arms in the ticket and their outcomes (NaN: no data), checked; changes nothing."""
-        if not isinstance(outcomes, Mapping) or not outcomes:
-            raise checks.refuse("outcomes", "a mapping from arm names to numbers", outcomes)
-        places = self._places(held, tuple(outcomes))
-        try:
-            values = np.array(list(outcomes.values()), dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            values = np.full(1, math.nan)
-        if not math.isfinite(values.sum()):
-            for name, value in outcomes.items():
-                if value is not None:
-                    checks.number(f"outcome of '{name}'", value)
-        unspent = spent[places] == 0.0
+    def _read(self, held: Ticket, outcomes: Mapping[str, float | None], amounts: Mapping[str, float] | None) -> _News:
+        """What the ticket will hold once these are taken in, checked; changes nothing."""
+        given = by_name("outcomes", outcomes)
+        if not given:
+            raise checks.refuse("outcomes", "a mapping with at least one arm", outcomes)
+        places = self._places(held, tuple(given))
+        named = np.zeros(len(held.told), dtype=bool)
+        named[places] = True
+        now = held.outcomes.copy()
+        now[places] = _outcomes(given)
+        spent = held.amounts
+        if amounts is not None:
+            actual = by_name("amounts", amounts)
+            spent = spent.copy()
+            for name, place in zip(actual, self._places(held, tuple(actual), one_by_one=True).tolist()):
+                spent[place] = checks.number(f"amount of '{name}'", actual[name], low=0.0, high=LARGEST_BUDGET)
+        unspent = (spent == 0.0) & (now != 0.0) & ~np.isnan(now)
         if unspent.any():
-            unspent &= (values != 0.0) & ~np.isnan(values)
-            if unspent.any():
-                name = self._name(places, unspent)
-                allowed = "0 or left out, as nothing was spent on it"
-                raise checks.refuse(f"outcome of '{name}'", allowed, outcomes[name])
-        return places, values
+            place = int(unspent.argmax())
+            name = self._roster.names[place]
+            raise checks.refuse(f"outcome of '{name}'", "0 or left out, as nothing was spent on it", now[place])
+        return _News(named, now, spent)
 
-    def _places(self, held: Ticket, names: tuple[str, ...]) -> Any:
+    def _places(self, held: Ticket, names: tuple[str, ...], one_by_one: bool = False) -> Any:
         """Where the named arms stand in the ticket: all of it, or an index array."""
-        if len(names) == len(held.amounts) == len(self._roster.names) and names == self._roster.names:
+        if not one_by_one and len(names) == len(held.amounts) and names == self._roster.names:
             return slice(None)
-        places = np.array([self._roster.index(name) for name in names])
-        if places.max() >= len(held.amounts):
-            name = names[int(places.argmax())]
+        places = np.array([self._roster.index(name) for name in names], dtype=np.int64)
+        late = places >= len(held.amounts)
+        if late.any():
+            name = names[int(late.argmax())]
             raise UnknownName(f"Arm '{name}' came after ticket {held.number} and has no part in it.")
         return places
 
-    def _name(self, places: Any, flagged: Any) -> str:
-        """The name of the first flagged arm."""
-        return self._roster.names[int(np.arange(len(self._roster.names))[places][flagged][0])]
+    def _keep(self, held: Ticket, news: _News) -> None:
+        held.amounts, held.outcomes = news.amounts, news.outcomes
+        held.told |= news.named
+        self._tickets.settle(held)
 
-    def _spread(self, held: Ticket, places: Any, values: Floats) -> Floats:
-        """Values at some places of the ticket, NaN at the others."""
-        if isinstance(places, slice):
+
+class _News(NamedTuple):
+    """What a ticket is to hold: all amounts and outcomes, and which arms were named."""
+
+    named: NDArray[np.bool_]
+    outcomes: Floats
+    amounts: Floats
+
+
+def _budget(value: Any) -> float:
+    checks.number("budget", value, above=0.0)
+    return checks.number("budget", value, low=SMALLEST_BUDGET, high=LARGEST_BUDGET)
+
+
+def _outcomes(given: Mapping[str, Any]) -> Floats:
+    """Outcomes as numbers, NaN for None; anything that is no finite number is refused."""
+    if set(map(type, given.values())) == {float}:
+        values = np.array(list(given.values()))
+        if (np.abs(values) <= LARGEST_OUTCOME).all():
             return values
-        spread = np.full(len(held.amounts), math.nan)
-        spread[places] = values
-        return spread
+    return np.array([math.nan if value is None else _outcome(name, value) for name, value in given.items()])
 
-    def _require_same(self, held: Ticket, places: Any, changed: Any) -> None:
-        if changed.any():
-            name = self._name(places, changed)
-            place = self._roster.index(name)
-            raise Conflict(
-                f"Ticket {held.number} already has an outcome of {_shown(held.outcomes[place])} from an amount "
-                f"of {held.amounts[place]:g} for '{name}'; use `amend` to correct it."
-            )
+
+def _outcome(name: str, value: Any) -> float:
+    checks.number(f"outcome of '{name}'", value)
+    return checks.number(f"outcome of '{name}'", value, low=-LARGEST_OUTCOME, high=LARGEST_OUTCOME)
+
+
+def _placed(values: Floats, places: Any, where: Floats) -> Floats:
+    """A copy of `where` with `values` at some places."""
+    filled = where.copy()
+    filled[places] = values
+    return filled
 
 
 def _fresh_seed() -> int:

@@ -64,7 +64,7 @@ class Beliefs(Table, Mapping[str, Belief]):
     @functools.cached_property
     def probability_best(self) -> Floats:
         """P(best) per arm, adding up to 1."""
-        if math.isnan(self._sigma):
+        if math.isnan(self._sigma) or not self._names:
             return np.full(len(self._names), math.nan)
         with np.errstate(divide="ignore"):
             return best_probabilities(self.mean, self._sigma / np.sqrt(self._seen.information))
@@ -78,6 +78,14 @@ class Beliefs(Table, Mapping[str, Belief]):
             return self.at(self._index[arm])
         except KeyError:
             raise UnknownName(f"Arm '{arm}' is not known; the arms are {', '.join(self._names[:20])}.") from None
+
+    def __contains__(self, arm: object) -> bool:
+        return arm in self._index
+
+    def get(self, arm: str, default: Any = None) -> Any:
+        """The belief about an arm, or `default` where there is none of that name."""
+        index = self._index.get(arm)
+        return default if index is None else self.at(index)
 
     def at(self, index: int) -> Belief:
         """The belief about the arm at a position."""
@@ -98,7 +106,7 @@ class Beliefs(Table, Mapping[str, Belief]):
     def __len__(self) -> int:
         return len(self._names)
 
-    @property
+    @functools.cached_property
     def leader(self) -> str | None:
         """The arm with the largest mean; None before any outcome."""
         if np.isnan(self.mean).all():
@@ -109,14 +117,15 @@ class Beliefs(Table, Mapping[str, Belief]):
     def note(self) -> str:  # type: ignore[override]
         """What the columns mean."""
         return (
-            f"mean: estimated return per unit (raw, no prior); low to high: {percent(self.level)} interval, "
+            f"mean: estimated return per unit (raw, no prior); low to high: {100 * self.level:.6g}% interval, "
             "valid at any time"
         )
 
     def columns(self) -> dict[str, Sequence[Any]]:
         """One column per field of `Belief`."""
         rows = [self.at(index) for index in range(len(self))]
-        return {"arm": list(self._names), **dict(zip(Belief._fields, zip(*rows)))}
+        fields = {name: [getattr(row, name) for row in rows] for name in Belief._fields}
+        return {"arm": list(self._names), **fields}
 
     def _shown(self) -> dict[str, Sequence[Any]]:
         shown = dict(super()._shown())

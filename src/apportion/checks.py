@@ -28,6 +28,7 @@ def shown(given: object) -> str:
             text = str(float(given))
     except (OverflowError, ValueError):  # a fraction beyond all floats; an int with too many digits to write
         text = "a number too large to be shown"
+    text = " ".join(text.split())  # an array or a table would spoil the sentence
     return text if len(text) <= 80 else text[:77] + "..."
 
 

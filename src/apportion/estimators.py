@@ -107,7 +107,7 @@ def information_weighted(seen: Sums) -> Estimate:
 
 def _estimate(seen: Sums, mean: Any, precision: Any) -> Estimate:
     everything = slice(None)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         means, precisions = mean(seen, everything), precision(seen, everything)
     return Estimate(means, np.where(seen.count > 0.0, precisions, 0.0))
 
@@ -133,12 +133,17 @@ def blocked(amounts: ArrayLike, outcomes: ArrayLike, b: float, ends: Sequence[in
         raise checks.refuse("ends", f"increasing period numbers, the last one {periods}", list(ends))
     observed = (amount > 0.0) & ~np.isnan(outcome)
     starts = [0, *stops[:-1]]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        resource = np.add.reduceat(np.where(observed, amount, 0.0), starts)
+    spent = np.where(observed, amount, 0.0)
+    # Relative to the largest amount of its block: powers of raw amounts would underflow to 0/0 at 1e-170.
+    largest = np.maximum.reduceat(spent, starts)
+    counted = largest > 0.0
+    unit = np.where(counted, largest, 1.0)
+    relative = spent / np.repeat(unit, np.diff([0, *stops]), axis=0)
+    with np.errstate(all="ignore"):
+        resource = np.add.reduceat(relative, starts)
         reward = np.add.reduceat(np.where(observed, outcome, 0.0), starts)
-        noise = np.add.reduceat(np.where(observed, amount ** (2.0 * b), 0.0), starts)
-        counted = resource > 0.0
+        noise = np.add.reduceat(np.where(observed, relative ** (2.0 * b), 0.0), starts)
         blocks = counted.sum(axis=0)
-        mean = np.where(counted, reward / resource, 0.0).sum(axis=0) / blocks
-        variance = np.where(counted, noise / resource**2, 0.0).sum(axis=0) / blocks**2
+        mean = np.where(counted, reward / unit / resource, 0.0).sum(axis=0) / blocks
+        variance = np.where(counted, unit ** (2.0 * b - 2.0) * noise / resource**2, 0.0).sum(axis=0) / blocks**2
         return Estimate(mean, np.where(blocks > 0, 1.0 / variance, 0.0))

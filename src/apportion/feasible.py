@@ -347,9 +347,7 @@ def _shares(shares: npt.ArrayLike) -> Floats:
     return given
 
 
-def _bounds(
-    low: npt.ArrayLike | None, high: npt.ArrayLike | None, arms: int, names: Names
-) -> tuple[Floats, Floats]:
+def _bounds(low: npt.ArrayLike | None, high: npt.ArrayLike | None, arms: int, names: Names) -> tuple[Floats, Floats]:
     """Minimum and maximum share per arm, such that some split satisfies them."""
     if names is not None and len(names) != arms:
         raise refuse("names", f"one name for each of {arms} arms", names)

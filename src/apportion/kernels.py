@@ -25,9 +25,13 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
 
 __all__ = ["NamedTuple", "compiled", "generic", "implements", "kernel"]
 
@@ -36,6 +40,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _kernels: list[Callable[..., Any]] = []
 _generics: dict[Callable[..., Any], dict[type, Callable[..., Any]]] = {}
 _registered: set[Any] = set()
+_names: Counter[str] = Counter()
 
 
 def kernel(function: F) -> F:
@@ -50,10 +55,16 @@ def generic(signature: F) -> F:
 
     @functools.wraps(signature)
     def dispatch(record: Any, *arguments: Any) -> Any:
-        return table[type(record)](record, *arguments)
+        body = table.get(type(record)) or _body(table, type(record))
+        return body(record, *arguments)  # type: ignore[misc]
 
     _generics[dispatch] = table
     return dispatch  # type: ignore[return-value]
+
+
+def _body(table: dict[type, Callable[..., Any]], record: type) -> Callable[..., Any] | None:
+    """The body for a record type, or for the nearest of its bases that has one."""
+    return next((table[base] for base in record.__mro__ if base in table), None)
 
 
 def implements(function: Callable[..., Any], record: type) -> Callable[[F], F]:
@@ -80,6 +91,9 @@ def compiled(function: Callable[..., Any]) -> Any:
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:
         _register()  # a policy defined since the last call must be known before its first compilation
+        for argument in arguments:
+            if hasattr(argument, "_fields"):
+                _name_apart(type(argument))
         return dispatcher(*arguments)
 
     call.dispatcher = dispatcher  # type: ignore[attr-defined]
@@ -93,62 +107,116 @@ def _register() -> None:
     for function in _kernels:
         if function not in _registered:
             _registered.add(function)
-            register_jitable(function)
+            register_jitable(forceinline=True)(function)
     for function, table in _generics.items():
         if function not in _registered:
             _registered.add(function)
-            overload(function, strict=False)(_chooser(function, table))
-        for record in table:
-            if record not in _registered:
-                _registered.add(record)
-                # Numba tells machine code of two record types apart by the bare class name; two classes
-                # called `Record`, or one that was redefined in a notebook, must not be taken for each other.
-                record.__name__ = f"{record.__module__}.{record.__qualname__}@{source_digest(record)[:12]}"
+            overload(function, strict=False, jit_options={"forceinline": True})(_chooser(function, table))
+
+
+def _name_apart(record: type) -> None:
+    """Give a record type a name of its own.
+
+    Numba tells machine code of two record types apart by the bare class name; two classes called `Record`, or one
+    that was redefined in a notebook, must not be taken for each other.
+    """
+    if record not in _registered:
+        _registered.add(record)
+        bodies = [body for table in _generics.values() if (body := _body(table, record)) is not None]
+        digest = hashlib.sha256("".join(code_digest(body, [record]) for body in bodies).encode()).hexdigest()
+        name = f"{record.__module__}_{record.__qualname__}_{digest[:12]}"
+        _names[name] += 1
+        if _names[name] > 1:  # made again by the same lines of the same file, perhaps to another effect
+            name += f"_{_names[name]}"
+        record.__name__ = "".join(letter if letter.isalnum() else "_" for letter in name)
 
 
 def _chooser(function: Callable[..., Any], table: dict[type, Callable[..., Any]]) -> Callable[..., Any]:
     """What Numba calls with argument *types*: returns the body for the record's class."""
 
     def choose(record: Any, *arguments: Any) -> Any:
-        return table.get(getattr(record, "instance_class", type(None)))
+        return _body(table, getattr(record, "instance_class", type(None)))
 
     # Numba matches parameters by position and reads their number off the signature.
     choose.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     return choose
 
 
+def code_digest(function: Callable[..., Any], records: Iterable[type]) -> str:
+    """A digest of all that machine code for `function` is made of, as it is defined in this process.
+
+    That is the byte code of the function and of every kernel it can reach, the bodies of generics for these record
+    types, and the constants they read. Source files are not looked at: a process that began before a file was
+    edited goes on with what it has, and must not store it under the name of the new.
+    """
+    kinds = list(records)
+    parts: dict[Any, bytes] = {}
+    pending: list[Any] = [function]
+    while pending:
+        part = pending.pop()
+        if part in parts:
+            continue
+        if part in _generics:
+            table = _generics[part]
+            bodies = {body for kind in kinds if (body := _body(table, kind)) is not None}
+            parts[part] = b"generic"
+            pending.extend(bodies or table.values())
+        elif isinstance(part, FunctionType):
+            reached, constants = _reached(part)
+            parts[part] = _code_bytes(part.__code__) + constants
+            pending.extend(reached)
+    named = sorted((f"{part.__module__}.{part.__qualname__}", content) for part, content in parts.items())
+    shapes = sorted(f"{kind.__module__}.{kind.__qualname__}{getattr(kind, '_fields', ())}" for kind in kinds)
+    return hashlib.sha256(repr((named, shapes)).encode()).hexdigest()
+
+
+def _reached(function: FunctionType) -> tuple[list[Any], bytes]:
+    """The functions that a function names, directly or in a module it names, and its constants."""
+    names = _all_names(function.__code__)
+    values = [(name, function.__globals__[name]) for name in names if name in function.__globals__]
+    for _, module in list(values):
+        if isinstance(module, ModuleType) and module.__name__.partition(".")[0] not in ("math", "numpy", "numba"):
+            values += [(name, getattr(module, name)) for name in names if hasattr(module, name)]
+    functions, constants = [], []
+    for name, value in values:
+        inner = getattr(value, "py_func", value)  # what numba.njit wraps
+        if isinstance(inner, FunctionType):
+            functions.append(inner)
+        elif isinstance(value, np.ndarray):
+            constants.append(f"{name} {value.dtype} {value.shape} {value.tobytes().hex()}")
+        elif isinstance(value, (bool, int, float, str, tuple)):
+            constants.append(f"{name} {value!r}")
+    return functions, repr(sorted(constants)).encode()
+
+
+def _all_names(code: CodeType) -> list[str]:
+    inner = [name for constant in code.co_consts if isinstance(constant, CodeType) for name in _all_names(constant)]
+    return sorted({*code.co_names, *inner})
+
+
+def _code_bytes(code: CodeType) -> bytes:
+    """The instructions and constants, without file names, line numbers and docstrings' neighbours."""
+    constants = [_code_bytes(item) if isinstance(item, CodeType) else repr(item).encode() for item in code.co_consts]
+    return code.co_code + repr((constants, code.co_names, code.co_varnames)).encode()
+
+
 @functools.cache
 def package_digest() -> str:
-    """A digest of every source file of this package that can end up in machine code."""
+    """A digest of the sources that simulated numbers depend on: a result is kept under it, and so is a sweep."""
     root = Path(__file__).parent
+    aside = ("cli", "web", "live", "testing", "scenarios", "figures.py", "report.py", "tables.py", "beliefs.py")
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         relative = path.relative_to(root)
-        if relative.parts[0] not in ("cli", "web", "live", "testing"):
+        if relative.parts[0] not in aside:
             digest.update(str(relative).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
-def source_digest(record: type) -> str:
-    """A digest of the files that define `record` and its bodies, or of their code where there is no file."""
-    bodies = [table[record] for table in _generics.values() if record in table]
-    digest = hashlib.sha256()
-    for part in (record, *bodies):
-        digest.update(_source_of(part) + b"\0")
-    return digest.hexdigest()
-
-
-def _source_of(part: Any) -> bytes:
+def source_digest(cls: type) -> str:
+    """A digest of the file that defines a class, or of the class where there is no file."""
     try:
-        return Path(inspect.getfile(part)).read_bytes()
+        source = Path(inspect.getfile(cls)).read_bytes()
     except (TypeError, OSError):
-        pass
-    try:
-        return inspect.getsource(part).encode()
-    except (TypeError, OSError):
-        code = getattr(part, "__code__", None)
-        return (
-            repr(sorted(vars(part))).encode()
-            if code is None
-            else bytes(code.co_code) + repr(code.co_consts).encode()
-        )
+        source = repr(sorted(vars(cls))).encode()
+    return hashlib.sha256(source).hexdigest()

@@ -229,8 +229,7 @@ def _batch(noise: Batch, amount: float, rng: Generator) -> float:
 
 
 _FAMILIES: Final[dict[str, type[Noise]]] = {
-    family.name: family
-    for family in (Gaussian, UniformNoise, Rademacher, CentredBernoulli, Laplace, StudentT, Batch)
+    family.name: family for family in (Gaussian, UniformNoise, Rademacher, CentredBernoulli, Laplace, StudentT, Batch)
 }
 
 

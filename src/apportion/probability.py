@@ -22,6 +22,9 @@ _REACH = 8.0
 ACCURATE = 1.5
 QUICK = 4.0
 
+# Narrower beliefs are as good as points; products with them would leave the range of floating point.
+_NARROWEST = 1e-290
+
 _ROOT_HALF = math.sqrt(0.5)
 _DENSITY_SCALE = 1.0 / math.sqrt(2.0 * math.pi)
 
@@ -38,43 +41,54 @@ def probability_best(means: Any, deviations: Any, width: float, result: Any) -> 
     arms = len(means)
     unknown = 0
     bottom = top = -math.inf
+    centre = 0.0
     for arm in range(arms):
         result[arm] = 0.0
         if deviations[arm] == math.inf:
             unknown += 1
-        else:
-            bottom = max(bottom, means[arm] - _REACH * deviations[arm])
-            top = max(top, means[arm] + _REACH * deviations[arm])
+        elif means[arm] - _REACH * deviations[arm] > bottom:
+            bottom = means[arm] - _REACH * deviations[arm]
+            centre = means[arm]
     if unknown == arms:
         for arm in range(arms):
             result[arm] = 1.0 / arms
         return
+    # From here on all is relative to the mean of the arm that starts highest: a deviation may be smaller than the
+    # distance between floating-point numbers as large as the means are.
+    bottom = -math.inf
+    for arm in range(arms):
+        if deviations[arm] < math.inf:
+            bottom = max(bottom, means[arm] - centre - _REACH * deviations[arm])
+            top = max(top, means[arm] - centre + _REACH * deviations[arm])
     hazard = np.empty(arms)
     total = 0.0
     start = bottom
     while start < top:
-        narrowest = math.inf
+        end = math.inf
         for arm in range(arms):
-            if deviations[arm] < narrowest and means[arm] + _REACH * deviations[arm] > start:
-                narrowest = deviations[arm]
-        end = min(start + width * narrowest, top)
-        if not end > start:  # narrower than floating point can tell apart
+            step_end = start + width * deviations[arm]
+            ahead = means[arm] - centre + _REACH * deviations[arm] > start
+            if ahead and start < step_end < end:  # an arm too narrow to make a step is a point that is past
+                end = step_end
+        if end == math.inf:
             break
+        end = min(end, top)
+        half = 0.5 * (end - start)
         for node in range(8):
-            x = start + (end - start) * 0.5 * (1.0 + _NODES[node])
-            below = 1.0
+            x = start + half * (1.0 + _NODES[node])
+            below = _WEIGHTS[node]
             for arm in range(arms):
-                z = (x - means[arm]) / deviations[arm]
+                z = (x - (means[arm] - centre)) / deviations[arm]
                 hazard[arm] = 0.0
                 if z < _REACH and deviations[arm] < math.inf:
                     cumulative = 0.5 * math.erfc(-z * _ROOT_HALF)
-                    hazard[arm] = _DENSITY_SCALE * math.exp(-0.5 * z * z) / (deviations[arm] * cumulative)
+                    density = _DENSITY_SCALE * math.exp(-0.5 * z * z)
+                    hazard[arm] = half * density / (deviations[arm] * cumulative)
                     below *= cumulative
             if below > 0.0:
-                scale = below * _WEIGHTS[node] * 0.5 * (end - start)
                 for arm in range(arms):
-                    result[arm] += hazard[arm] * scale
-                    total += hazard[arm] * scale
+                    result[arm] += hazard[arm] * below
+                    total += hazard[arm] * below
         start = end
     if not total > 0.0:  # beliefs that are points: the best share it
         best = -math.inf
@@ -100,7 +114,10 @@ def best_probabilities(means: ArrayLike, deviations: ArrayLike) -> Floats:
     >>> best_probabilities([0.0, 1.0], [1.0, 1.0]).round(6).tolist()      # Φ(−1/√2), Φ(1/√2)
     [0.23975, 0.76025]
     """
-    mean, deviation = (np.array(values, dtype=np.float64) for values in (means, deviations))
+    try:
+        mean, deviation = (np.array(values, dtype=np.float64) for values in (means, deviations))
+    except (TypeError, ValueError):
+        raise checks.refuse("means", "numbers, and so must `deviations`", means) from None
     if mean.shape != deviation.shape or mean.ndim != 1 or not mean.size:
         raise checks.refuse("deviations", f"one number per mean ({mean.shape})", deviation.shape)
     if not (deviation > 0.0).all():
@@ -108,8 +125,9 @@ def best_probabilities(means: ArrayLike, deviations: ArrayLike) -> Floats:
     mean[np.isinf(deviation)] = 0.0
     if not np.isfinite(mean).all():
         raise checks.refuse("means", "finite numbers", mean)
+    deviation = np.maximum(deviation, _NARROWEST)
     result = np.empty_like(mean)
-    with np.errstate(under="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         function = probability_best if mean.size < MANY_ARMS else compiled(probability_best)
         function(mean, deviation, ACCURATE, result)
     return result

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apportion import checks
-from apportion.errors import Conflict, UnknownName
+from apportion.errors import Conflict, Infeasible, UnknownName
 from apportion.feasible import project
 from apportion.statistics import Floats
 
@@ -26,8 +26,20 @@ class Arm(NamedTuple):
     maximum: float = 1.0
 
 
+def by_name(label: str, given: Any) -> Mapping[str, Any]:
+    """`given` as a mapping from arm names: a mapping it is, or a pandas Series, each name once."""
+    if isinstance(given, Mapping):
+        return given
+    if hasattr(given, "keys") and hasattr(given, "items"):
+        pairs = list(given.items())
+        mapping = dict(pairs)
+        if len(mapping) == len(pairs):
+            return mapping
+    raise checks.refuse(label, "a mapping from arm names to numbers, each name once", given)
+
+
 class Roster:
-    """All arms there ever were, in order of arrival. Changes that no split could satisfy are refused."""
+    """All arms there ever were, in order of arrival; immutable. One that no split could satisfy is refused."""
 
     def __init__(
         self,
@@ -36,42 +48,31 @@ class Roster:
         maximum: Mapping[str, float] | None = None,
         pinned: Mapping[str, float] | None = None,
     ) -> None:
-        least, most, fixed = dict(minimum or {}), dict(maximum or {}), dict(pinned or {})
         known = checks.arm_names("arms", names)
+        least, most, fixed = (
+            {} if given is None else by_name(label, given)
+            for label, given in (("minimum", minimum), ("maximum", maximum), ("pinned", pinned))
+        )
+        arms = set(known)
         for label, bounds in (("minimum", least), ("maximum", most), ("pinned", fixed)):
             for name in bounds:
-                if name not in known:
+                if name not in arms:
                     raise UnknownName(
                         f"`{label}` names '{name}', which is not one of the arms {', '.join(known[:20])}."
                     )
         for name in fixed:
             if name in least or name in most:
-                raise checks.refuse(
-                    f"pinned['{name}']", "left out where a minimum or maximum is given", fixed[name]
-                )
-        self._settle(
-            tuple(
-                _checked(
-                    Arm(
-                        name,
-                        "active",
-                        fixed.get(name, least.get(name, 0.0)),
-                        fixed.get(name, most.get(name, 1.0)),
-                    )
-                )
-                for name in known
-            )
-        )
+                raise checks.refuse(f"pinned['{name}']", "left out where a minimum or maximum is given", fixed[name])
+        self._arms = _feasible([
+            Arm(name, "active", fixed.get(name, least.get(name, 0.0)), fixed.get(name, most.get(name, 1.0)))
+            for name in known
+        ])  # fmt: skip
 
-    def _settle(self, arms: tuple[Arm, ...]) -> None:
-        """Take these arms over if some split can satisfy their bounds."""
-        active = [arm for arm in arms if arm.state == "active"]
-        low, high = np.array([arm.minimum for arm in active]), np.array([arm.maximum for arm in active])
-        if low.any() or (high < 1.0).any():
-            project(np.full(len(active), 1.0 / len(active)), low, high, [arm.name for arm in active])
-        self._arms = arms
-        for cached in ("names", "present", "active", "kept", "_places", "_bounds"):
-            self.__dict__.pop(cached, None)
+    @classmethod
+    def _of(cls, arms: Sequence[Arm]) -> Roster:
+        roster = cls.__new__(cls)
+        roster._arms = _feasible(arms)
+        return roster
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
@@ -122,35 +123,35 @@ class Roster:
         except (KeyError, TypeError):
             raise UnknownName(f"Arm {name!r} is not known; the arms are {', '.join(self.present[:20])}.") from None
 
-    def add(self, name: str, minimum: float, maximum: float) -> bool:
-        """Add an arm, or bring a removed one back. Returns whether it is new."""
+    def with_arm(self, name: str, minimum: float, maximum: float) -> Roster:
+        """This roster with one arm more, or with a removed one back in its place."""
         (checked,) = checks.arm_names("name", [name])
-        arm = _checked(Arm(checked, "active", minimum, maximum))
-        place = self._places.get(arm.name)
+        arm = Arm(checked, "active", minimum, maximum)
+        place = self._places.get(checked)
         if place is None:
-            self._settle((*self._arms, arm))
-            return True
+            return Roster._of((*self._arms, arm))
         if self._arms[place].state != "removed":
             raise Conflict(f"Arm '{name}' is there already ({self._arms[place].state}).")
-        self._settle((*self._arms[:place], arm, *self._arms[place + 1 :]))
-        return False
+        return self._with(place, arm)
 
-    def change(
+    def with_change(
         self,
         name: str,
         *,
         state: str | None = None,
         minimum: float | None = None,
         maximum: float | None = None,
-    ) -> None:
-        """Change the state or the bounds of an arm that was not removed."""
+    ) -> Roster:
+        """This roster with another state or other bounds of an arm that was not removed."""
         place = self.index(name)
         arm = self._arms[place]
         if arm.state == "removed":
             raise Conflict(f"Arm '{name}' was removed; add it again first.")
         given = {"state": state, "minimum": minimum, "maximum": maximum}
-        changed = _checked(arm._replace(**{key: value for key, value in given.items() if value is not None}))  # type: ignore[arg-type]
-        self._settle((*self._arms[:place], changed, *self._arms[place + 1 :]))
+        return self._with(place, arm._replace(**{key: value for key, value in given.items() if value is not None}))  # type: ignore[arg-type]
+
+    def _with(self, place: int, arm: Arm) -> Roster:
+        return Roster._of((*self._arms[:place], arm, *self._arms[place + 1 :]))
 
     def to_list(self) -> list[dict[str, Any]]:
         """Plain data for JSON."""
@@ -160,12 +161,22 @@ class Roster:
     def from_list(cls, state: list[dict[str, Any]]) -> Roster:
         """The roster that `to_list` wrote."""
         checks.arm_names("arms", [arm["name"] for arm in state])
-        restored = cls.__new__(cls)
-        restored._settle(tuple(_checked(Arm(**arm)) for arm in state))
-        return restored
+        return cls._of([Arm(*(arm[field] for field in Arm._fields)) for arm in state])
 
 
 def _checked(arm: Arm) -> Arm:
     minimum = checks.number(f"minimum share of '{arm.name}'", arm.minimum, low=0.0, high=1.0)
-    maximum = checks.number(f"maximum share of '{arm.name}'", arm.maximum, low=minimum, high=1.0)
+    maximum = checks.number(f"maximum share of '{arm.name}'", arm.maximum, low=0.0, high=1.0)
+    if minimum > maximum:
+        raise Infeasible(f"The minimum share of '{arm.name}' ({minimum:g}) is above its maximum ({maximum:g}).")
     return Arm(arm.name, checks.choice("state", arm.state, STATES), minimum, maximum)
+
+
+def _feasible(arms: Sequence[Arm]) -> tuple[Arm, ...]:
+    """The arms, checked; `Infeasible` where no split can satisfy the bounds of those that take part."""
+    checked = tuple(map(_checked, arms))
+    active = [arm for arm in checked if arm.state == "active"]
+    low, high = np.array([arm.minimum for arm in active]), np.array([arm.maximum for arm in active])
+    if low.any() or (high < 1.0).any():
+        project(np.full(len(active), 1.0 / len(active)), low, high, [arm.name for arm in active])
+    return checked

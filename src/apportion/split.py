@@ -73,9 +73,7 @@ class Split(Table):
         name, share = self._names[index], float(self._shares[index])
         if leader is None:
             return (
-                "No outcomes yet: all arms start alike."
-                if share > 0
-                else "No outcomes yet: another arm goes first."
+                "No outcomes yet: all arms start alike." if share > 0 else "No outcomes yet: another arm goes first."
             )
         if math.isnan(belief.mean):
             return "No outcome yet: it gets a share to be tried." if share > 0 else "No outcome yet: not its turn."

@@ -27,14 +27,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from apportion import checks
 from apportion.errors import IncompatibleState, InvalidValue
-from apportion.kernels import compiled, kernel
+from apportion.kernels import compiled, generic, implements, kernel
 
 Floats = NDArray[np.float64]
 
 # From this many arms on, compiled loops beat whole-array arithmetic by enough to be worth loading Numba.
 MANY_ARMS = 512
 
-# Increments are held to this size so that no sum can reach infinity and spoil the exact arithmetic.
+# Terms are held to this size so that no sum can reach infinity and spoil the exact arithmetic.
 _LARGEST = 1e300
 
 
@@ -50,52 +50,130 @@ class Sums(NamedTuple):
     information: Floats
     score: Floats
 
-    @classmethod
-    def empty(cls, arms: int) -> Sums:
-        """Nothing observed yet."""
-        return cls(*np.zeros((len(cls._fields), arms)))
-
     def take(self, arms: Any) -> Sums:
         """The sums of some arms, in the order asked for."""
         return Sums(*(values[arms] for values in self))
 
 
-@kernel
-def information_root(amount: Any, b: float) -> Any:
-    """A^(1−b): its square is the information in an outcome of an amount A > 0."""
-    return amount ** (1.0 - b)
+class Weights(NamedTuple):
+    """What an amount A > 0 alone says about its outcome: the powers of A. Numbers or arrays."""
+
+    amount: Any
+    deviation: Any  # A^b: the outcome's standard deviation, in units of σ
+    noise: Any  # A^(2b)
+    inverse: Any  # 1/A
+    ratio_noise: Any  # A^(2b−2)
+    information: Any  # A^(2−2b)
+    score: Any  # A^(1−2b)
 
 
 @kernel
-def terms(amount: Any, outcome: Any, root: Any) -> Any:
-    """What one outcome adds to the eight sums; `root` is `information_root(amount, b)`. Numbers or arrays.
+def weights(amount: Any, b: float) -> Weights:
+    """The powers of an amount A > 0; number or array.
 
-    One power serves all four: A^b = A / root, and products are ordered so that none underflows before its
-    result does (A² / A^(2b) would be 0/0 at A = 1e-170, b = 0).
+    One power serves all: with r = A^(1−b), A^b = A / r, and products are ordered so that none underflows before
+    its result does (A² / A^(2b) would be 0/0 at A = 1e-170, b = 0).
     """
-    scale = amount / root
-    return (
-        1.0,
+    root = amount ** (1.0 - b)
+    inverse, inverse_root = 1.0 / amount, 1.0 / root
+    deviation = amount * inverse_root
+    return Weights(
         amount,
-        scale * scale,
-        outcome,
-        outcome / amount,
-        1.0 / root / root,
+        deviation,
+        deviation * deviation,
+        inverse,
+        inverse_root * inverse_root,
         root * root,
-        outcome * (root / scale),
+        root * (root * inverse),
     )
 
 
 @kernel
-def observe(seen: Any, arm: int, amount: float, outcome: float, root: float) -> None:
-    """Add one outcome of an amount > 0 to the sums of `arm`, in place. The simulation's inner loop."""
-    one, resource, noise, reward, ratio, ratio_noise, information, score = terms(amount, outcome, root)
-    seen.count[arm] += one
+def terms(outcome: Any, by: Weights) -> Any:
+    """What one outcome adds to the eight sums, in their order; `by` are the weights of its amount."""
+    return (
+        1.0,
+        by.amount,
+        by.noise,
+        outcome,
+        outcome * by.inverse,
+        by.ratio_noise,
+        by.information,
+        outcome * by.score,
+    )
+
+
+class InformationSums(NamedTuple):
+    """Those of the eight sums that policies around μ* read; a simulation keeps no others for them."""
+
+    count: Floats  # type: ignore[assignment]  # hides tuple.count
+    information: Floats
+    score: Floats
+
+
+class RatioSums(NamedTuple):
+    """Those that policies around μ2 read."""
+
+    count: Floats  # type: ignore[assignment]  # hides tuple.count
+    ratio: Floats
+
+
+class RewardSums(NamedTuple):
+    """Those that policies around μ1 read."""
+
+    count: Floats  # type: ignore[assignment]  # hides tuple.count
+    resource: Floats
+    noise: Floats
+    reward: Floats
+    information: Floats
+    score: Floats
+
+
+def no_sums(kind: Any, arms: int) -> Any:
+    """The sums of a record type such as `Sums` before anything was observed."""
+    return kind(*np.zeros((len(kind._fields), arms)))
+
+
+@generic
+def observe(seen: Any, arm: int, outcome: float, by: Weights) -> None:
+    """Add one outcome to the sums of `arm`, in place. The simulation's inner loop."""
+
+
+@implements(observe, Sums)
+def _observe_all(seen: Any, arm: int, outcome: float, by: Weights) -> None:
+    count, resource, noise, reward, ratio, ratio_noise, information, score = terms(outcome, by)
+    seen.count[arm] += count
     seen.resource[arm] += resource
     seen.noise[arm] += noise
     seen.reward[arm] += reward
     seen.ratio[arm] += ratio
     seen.ratio_noise[arm] += ratio_noise
+    seen.information[arm] += information
+    seen.score[arm] += score
+
+
+@implements(observe, InformationSums)
+def _observe_information(seen: Any, arm: int, outcome: float, by: Weights) -> None:
+    count, _, _, _, _, _, information, score = terms(outcome, by)
+    seen.count[arm] += count
+    seen.information[arm] += information
+    seen.score[arm] += score
+
+
+@implements(observe, RatioSums)
+def _observe_ratios(seen: Any, arm: int, outcome: float, by: Weights) -> None:
+    count, _, _, _, ratio, _, _, _ = terms(outcome, by)
+    seen.count[arm] += count
+    seen.ratio[arm] += ratio
+
+
+@implements(observe, RewardSums)
+def _observe_rewards(seen: Any, arm: int, outcome: float, by: Weights) -> None:
+    count, resource, noise, reward, _, _, information, score = terms(outcome, by)
+    seen.count[arm] += count
+    seen.resource[arm] += resource
+    seen.noise[arm] += noise
+    seen.reward[arm] += reward
     seen.information[arm] += information
     seen.score[arm] += score
 
@@ -221,12 +299,14 @@ class Statistics:
             if observed is not None:
                 amount, outcome = np.where(observed, amount, 1.0), np.where(observed, outcome, 0.0)
             increments = np.empty(self._limbs.shape[1:])
-            for row, term in zip(increments, terms(amount, outcome, information_root(amount, self.b))):
+            for row, term in zip(increments, terms(outcome, weights(amount, self.b))):
                 row[:] = term
             if observed is not None:
                 increments *= observed
-            if not math.isfinite(increments.sum()):
-                np.clip(increments, -_LARGEST, _LARGEST, out=increments)
+            largest = _LARGEST if self.half_life is None else _LARGEST * 2.0**-66  # weights stay below 2^66
+            if not np.abs(increments).max() <= largest:
+                np.nan_to_num(increments, copy=False)  # 0·∞, an outcome of 0 from an amount below 1e-308
+                np.clip(increments, -largest, largest, out=increments)
             weight = sign * self._weight(self.period if period is None else period)
             if weight != 1.0:
                 increments *= weight
@@ -255,10 +335,14 @@ class Statistics:
     def from_dict(cls, state: dict[str, Any]) -> Statistics:
         """The statistics that `to_dict` wrote."""
         limbs = np.array(state["limbs"], dtype=np.float64)
-        if limbs.ndim != 3 or limbs.shape[1] != len(Sums._fields) or not np.isfinite(limbs).all():
+        whole_sums = limbs.ndim == 3 and len(limbs) >= 2 and limbs.shape[1] == len(Sums._fields)
+        if not whole_sums or not np.isfinite(limbs).all():
             raise IncompatibleState("The saved statistics are damaged: eight sums per arm were expected.")
         restored = cls(limbs.shape[2], state["b"], state["half_life"])
-        restored.period, restored._anchor, restored._limbs = int(state["period"]), int(state["anchor"]), limbs
+        restored.period = checks.whole("period", state["period"], low=0)
+        halvings = 0 if restored.half_life is None else int(restored.period // restored.half_life)
+        restored._anchor = checks.whole("anchor", state["anchor"], low=0, high=halvings)
+        restored._limbs = limbs
         return restored
 
 

@@ -47,16 +47,18 @@ def together(*values: float) -> tuple[str, ...]:
 
 
 def percent(share: float) -> str:
-    """A share as a percentage; a small one is not shown as 0.
+    """A share as a percentage; a small one is not shown as 0, nor nearly all as all.
 
-    >>> percent(0.25), percent(0.00004), percent(0.0)
-    ('25.0%', '<0.1%', '0%')
+    >>> percent(0.25), percent(0.00004), percent(0.0), percent(0.99996)
+    ('25.0%', '<0.1%', '0%', '>99.9%')
     """
     if math.isnan(share):
         return "–"
-    if share == 0.0:
-        return "0%"
-    return "<0.1%" if share < 5e-4 else f"{100 * share:.1f}%"
+    if share in (0.0, 1.0):
+        return f"{share:.0%}"
+    if share < 5e-4:
+        return "<0.1%"
+    return ">99.9%" if 0.9995 <= share < 1.0 else f"{100 * share:.1f}%"
 
 
 class Table:
@@ -77,7 +79,7 @@ class Table:
 
     def __str__(self) -> str:
         columns = {name: [readable(value) for value in values] for name, values in self._shown().items()}
-        widths = {name: max(len(name), *(len(value) for value in values)) for name, values in columns.items()}
+        widths = {name: max(map(len, (name, *values))) for name, values in columns.items()}
         left = {"arm", "why"}
         lines = ["  ".join(n.ljust(w) if n in left else n.rjust(w) for n, w in widths.items()).rstrip()]
         for row in zip(*columns.values()):

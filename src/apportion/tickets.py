@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from apportion import checks
-from apportion.errors import UnknownName
+from apportion.errors import IncompatibleState, UnknownName
 from apportion.statistics import Floats
 
 # Completed tickets are kept, to recognise repeated outcomes and to amend, while they hold no more numbers
@@ -18,13 +18,15 @@ KEPT_TICKETS = 10
 
 
 class Ticket:
-    """One split: the amount per arm, the outcomes that came (NaN: none, or no data), and which were told."""
+    """One split: the amount per arm, the outcomes that came (NaN: none, or no data), and which were told.
 
-    __slots__ = ("amounts", "number", "outcomes", "period", "told")
+    Its number is also its period: one split is issued in each.
+    """
 
-    def __init__(self, number: int, period: int, amounts: Floats) -> None:
+    __slots__ = ("amounts", "number", "outcomes", "told")
+
+    def __init__(self, number: int, amounts: Floats) -> None:
         self.number = number
-        self.period = period
         self.amounts = amounts
         self.outcomes: Floats = np.full(len(amounts), math.nan)
         self.told = np.zeros(len(amounts), dtype=bool)
@@ -38,18 +40,26 @@ class Ticket:
         """Plain data for JSON."""
         return {
             "number": self.number,
-            "period": self.period,
             "amounts": self.amounts.tolist(),
             "outcomes": [None if math.isnan(value) else value for value in self.outcomes.tolist()],
             "told": self.told.tolist(),
         }
 
     @classmethod
-    def from_dict(cls, state: dict[str, Any]) -> Ticket:
-        """The ticket that `to_dict` wrote."""
-        ticket = cls(int(state["number"]), int(state["period"]), np.array(state["amounts"], dtype=np.float64))
+    def from_dict(cls, state: dict[str, Any], arms: int) -> Ticket:
+        """The ticket that `to_dict` wrote, for at most so many arms."""
+        ticket = cls(checks.whole("number", state["number"], low=1), np.array(state["amounts"], dtype=np.float64))
         ticket.outcomes = np.array(state["outcomes"], dtype=np.float64)
-        ticket.told = np.array(state["told"], dtype=bool)
+        ticket.told = np.array([checks.flag("told", told) for told in state["told"]], dtype=bool)
+        sound = (
+            ticket.amounts.shape == ticket.outcomes.shape == ticket.told.shape
+            and 1 <= len(ticket.told) <= arms
+            and bool((np.isfinite(ticket.amounts) & (ticket.amounts >= 0.0)).all())
+            and not np.isinf(ticket.outcomes).any()
+            and bool((ticket.told | np.isnan(ticket.outcomes)).all())
+        )
+        if not sound:
+            raise IncompatibleState(f"The saved state is damaged: ticket {ticket.number} contradicts itself.")
         return ticket
 
 
@@ -62,14 +72,19 @@ class Tickets:
         self._completed: dict[int, Ticket] = {}
 
     @property
+    def issued(self) -> int:
+        """How many there ever were."""
+        return self._issued
+
+    @property
     def open(self) -> tuple[int, ...]:
         """The numbers of those with outcomes still to come."""
         return tuple(self._open)
 
-    def issue(self, period: int, amounts: Floats) -> int:
+    def issue(self, amounts: Floats) -> int:
         """A new ticket's number."""
         self._issued += 1
-        self._open[self._issued] = Ticket(self._issued, period, amounts)
+        self._open[self._issued] = Ticket(self._issued, amounts)
         return self._issued
 
     def find(self, number: int) -> Ticket:
@@ -84,10 +99,14 @@ class Tickets:
         raise UnknownName(f"Ticket {number!r} is not known; open are {shown}.")
 
     def settle(self, ticket: Ticket) -> None:
-        """Move a complete ticket out of the open ones; where many are complete, forget the oldest."""
-        if ticket.number in self._open and ticket.complete:
-            self._completed[ticket.number] = self._open.pop(ticket.number)
-            most = max(KEPT_TICKETS, KEPT_NUMBERS // max(len(ticket.amounts), 1))
+        """Put a ticket with the open or the completed ones; where many are complete, forget the oldest."""
+        if not ticket.complete:
+            # Also one that was complete, until more turned out to have been spent than was advised.
+            self._completed.pop(ticket.number, None)
+            self._open[ticket.number] = ticket
+        elif self._open.pop(ticket.number, None):
+            self._completed[ticket.number] = ticket
+            most = max(KEPT_TICKETS, KEPT_NUMBERS // len(ticket.amounts))
             while len(self._completed) > most:
                 del self._completed[next(iter(self._completed))]
 
@@ -100,11 +119,15 @@ class Tickets:
         }
 
     @classmethod
-    def from_dict(cls, state: dict[str, Any]) -> Tickets:
-        """The tickets that `to_dict` wrote."""
+    def from_dict(cls, state: dict[str, Any], arms: int) -> Tickets:
+        """The tickets that `to_dict` wrote, for at most so many arms."""
         restored = cls()
-        restored._issued = int(state["issued"])
+        restored._issued = checks.whole("issued", state["issued"], low=0)
         for name, shelf in (("open", restored._open), ("completed", restored._completed)):
-            for ticket in map(Ticket.from_dict, state[name]):
+            for saved in state[name]:
+                ticket = Ticket.from_dict(saved, arms)
+                repeated = ticket.number in restored._open or ticket.number in restored._completed
+                if repeated or ticket.number > restored._issued or ticket.complete == (name == "open"):
+                    raise IncompatibleState(f"The saved state is damaged: ticket {ticket.number} is out of place.")
                 shelf[ticket.number] = ticket
         return restored

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -65,10 +67,33 @@ def theory(
     show_theory(arms, horizon, b, sigma, json)
 
 
+@app.command()
+def simulate(
+    file: Annotated[Path, typer.Argument(help="A TOML file that describes the sweep.")],
+    out: Annotated[Path | None, typer.Option(help="The folder of the results; beside the file by default.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Threads on this machine; all cores by default.", min=1)] = None,
+    cluster: Annotated[str | None, typer.Option(help="A Dask scheduler, tcp://host:port.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+) -> None:
+    """Run a sweep of policies × instances × horizons, with progress; the same command goes on where it stopped.
+
+    Example: apportion simulate examples/phase_transition.toml
+    """
+    from apportion.cli.simulate import run_simulation
+
+    run_simulation(file, out, workers, cluster, json)
+
+
 def main() -> None:
     """Run the command line: one clear sentence and exit code 2 on bad input, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks σ gets a question mark, not a traceback
+            stream.reconfigure(errors="replace")
     try:
         app()
     except ApportionError as error:
         print(error, file=sys.stderr)
         sys.exit(2)
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        sys.exit(130)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from rich.console import Console
 from rich.table import Table
@@ -31,6 +33,10 @@ def show_demo(seed: int, repeats: int) -> None:
         "Next: write a split of your own in Python (README), or ask what is possible at all: "
         "[bold]apportion theory --arms 6 --horizon 60 --b 0.6[/bold]"
     )
+
+
+def _seasons(repeats: int) -> str:
+    return "one season" if repeats == 1 else f"mean of {repeats} seasons"
 
 
 def _splits(scenario: Scenario, season: Season) -> Table:
@@ -69,9 +75,7 @@ def _earned(scenario: Scenario, seed: int, repeats: int) -> Table:
         "all on one arm (Thompson)": Thompson(b=scenario.b, sigma=scenario.sigma),
         "even split": Uniform(),
     }
-    table = Table(
-        title=f"What it earned in a season of {scenario.periods} {scenario.period}s, mean of {repeats} seasons"
-    )
+    table = Table(title=f"What it earned in a season of {scenario.periods} {scenario.period}s, {_seasons(repeats)}")
     for title in ("policy", scenario.returns, "± s.e.", "of what was possible", "lost by not knowing"):
         table.add_column(title, justify="left" if title == "policy" else "right")
     possible = max(scenario.means) * scenario.budget * scenario.periods
@@ -82,11 +86,12 @@ def _earned(scenario: Scenario, seed: int, repeats: int) -> Table:
             float((play_season(scenario, policy, seed + 1 + repeat).amounts @ scenario.means).sum())
             for repeat in range(repeats)
         ])  # fmt: skip
-        error = value.std(ddof=1) / repeats**0.5 if repeats > 1 else 0.0
+        error = value.std(ddof=1) / repeats**0.5 if repeats > 1 else math.nan
         rows.append((name, float(value.mean()), float(error)))
     means = together(*(mean for _, mean, _ in rows))
     losses = together(*(possible - mean for _, mean, _ in rows))
     for (name, mean, error), shown, lost in zip(rows, means, losses):
-        cells = (shown, f"{error:,.{len(shown.partition('.')[2])}f}", percent(mean / possible), lost)
+        spread = "–" if math.isnan(error) else f"{error:,.{len(shown.partition('.')[2])}f}"
+        cells = (shown, spread, percent(mean / possible), lost)
         table.add_row(name, *cells, style="bold" if name == OURS else None)
     return table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from rich.console import Console
@@ -16,7 +17,7 @@ def show_theory(arms: int, horizon: float, b: float, sigma: float, as_json: bool
     """Print what theory says, as a table or as JSON."""
     facts = gather(arms, horizon, b, sigma)
     if as_json:
-        print(json.dumps(facts, indent=2))
+        print(json.dumps(facts, indent=2, allow_nan=False))
         return
     table = Table(title=f"{arms} arms, {readable(float(facts['horizon']))} periods, b = {b:g}, σ = {sigma:g}")
     table.add_column("what")
@@ -56,4 +57,7 @@ def gather(arms: int, horizon: float, b: float, sigma: float) -> dict[str, Any]:
                 horizon=periods, b=b, sigma=sigma, form=form, arms=arms, max_gap=sigma
             )
             facts.append({"what": f"SuccessiveElimination ({form}) stays below", "value": bound, "source": source})
+    for fact in facts:
+        if isinstance(fact["value"], float) and not math.isfinite(fact["value"]):
+            raise checks.refuse("sigma", f"small enough for finite bounds at a horizon of {horizon:g}", sigma)
     return {"arms": arms, "horizon": periods, "b": b, "sigma": sigma, "facts": facts}

@@ -53,7 +53,7 @@ def find_policy(name: str) -> type[Policy]:
     """A policy class by name: one of ours, or one defined in a module that was imported."""
     if name in FILES:
         __getattr__(name)
-    return registered(name)
+    return registered(name, FILES)
 
 
 def policy_from_dict(state: dict[str, Any]) -> Policy:

@@ -9,6 +9,7 @@ from apportion import checks
 from apportion.estimators import mu_star
 from apportion.policies.contract import Policy
 from apportion.policies.shared import power_floor, recommended_floor
+from apportion.statistics import InformationSums
 
 
 class AdaptiveElimination(Policy):
@@ -33,6 +34,11 @@ class AdaptiveElimination(Policy):
     floor: float | None = None
 
     rule = "splits evenly over the arms that may still be the best, and keeps an eye on the others"
+
+    @property
+    def reads(self) -> Any:
+        """The sums that the decision looks at."""
+        return InformationSums
 
     class Record(NamedTuple):
         """The parameters with the floor's exponent resolved."""

@@ -24,7 +24,7 @@ Squares(b=0.75)
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NamedTuple, dataclass_transform
 
 import numpy as np
@@ -60,9 +60,7 @@ def allocate(
 
 
 @kernel
-def decide(
-    policy: Any, period: Period, seen: Sums, memory: Floats, rng: np.random.Generator, shares: Floats
-) -> None:
+def decide(policy: Any, period: Period, seen: Sums, memory: Floats, rng: np.random.Generator, shares: Floats) -> None:
     """`allocate` as an entry point: a generic is chosen inside compiled code, not called from outside."""
     allocate(policy, period, seen, memory, rng, shares)
 
@@ -99,12 +97,11 @@ class Policy:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         dataclasses.dataclass(frozen=True, repr=False)(cls)
-        body = cls.__dict__.get("allocate")
-        if body is None:
+        if cls.allocate is Policy.allocate:
             return
         if "Record" not in cls.__dict__:
             cls.Record = _record_type(cls)
-        implements(allocate, cls.Record)(body)
+        implements(allocate, cls.Record)(cls.allocate)
         Policy._registry[cls.__name__] = cls
 
     def allocate(self, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
@@ -124,6 +121,12 @@ class Policy:
         """A reason for the share of an arm in the policy's own terms, or None to leave it to the beliefs."""
         del memory
         return None
+
+    @property
+    def reads(self) -> Any:
+        """Which sums `allocate` looks at: all of `Sums`, or one of the smaller records of `apportion.statistics`,
+        which a simulation keeps up to date faster."""
+        return Sums
 
     @property
     def randomised(self) -> bool:
@@ -150,7 +153,10 @@ class Policy:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; `policy_from_dict` restores it."""
-        return {"name": type(self).__name__, "parameters": self.parameters}
+        plain = {
+            name: value.item() if isinstance(value, np.generic) else value for name, value in self.parameters.items()
+        }
+        return {"name": type(self).__name__, "parameters": plain}
 
     def _set(self, **validated: Any) -> None:
         """Replace parameters by their validated values; for `__post_init__` of the frozen subclasses."""
@@ -164,16 +170,26 @@ def _parameters(cls: Any) -> tuple[dataclasses.Field[Any], ...]:
 
 
 def _record_type(cls: type[Policy]) -> type:
-    """A NamedTuple of the parameters, reachable as `cls.Record` so that it can be pickled by name."""
-    fields = [(field.name, Any) for field in _parameters(cls)]
-    record: type = NamedTuple(f"{cls.__name__}Record", fields)  # type: ignore[misc]
+    """A NamedTuple of the parameters, reachable as `cls.Record` so that it can be pickled by name.
+
+    A subclass of a policy that prepares a record of its own gets that record under a type of its own.
+    """
+    inherited = getattr(cls, "Record", None)
+    if inherited is not None and cls.prepared is not Policy.prepared:
+        record = type(f"{cls.__name__}Record", (inherited,), {"__slots__": ()})
+    else:
+        fields = [(field.name, Any) for field in _parameters(cls)]
+        record = NamedTuple(f"{cls.__name__}Record", fields)  # type: ignore[misc, no-redef]
     record.__module__ = cls.__module__
     record.__qualname__ = f"{cls.__qualname__}.Record"
     return record
 
 
 def policy_from_dict(state: dict[str, Any], find: Callable[[str], type[Policy]]) -> Policy:
-    """The policy that `Policy.to_dict` wrote; `find` turns a class name into the class."""
+    """The policy that `Policy.to_dict` wrote; `find` turns a class name into the class.
+
+    A parameter that is missing takes its default: state that was saved before a policy learned a new one loads.
+    """
     parameters = {
         name: tuple(value) if isinstance(value, list) else value for name, value in state["parameters"].items()
     }
@@ -184,12 +200,12 @@ def policy_from_dict(state: dict[str, Any], find: Callable[[str], type[Policy]])
         raise InvalidValue(f"Policy {state['name']} does not take these parameters: {parameters}.") from error
 
 
-def registered(name: str) -> type[Policy]:
+def registered(name: str, others: Iterable[str] = ()) -> type[Policy]:
     """A policy class by its name, once the module that defines it was imported."""
     try:
         return Policy._registry[name]
     except KeyError:
-        known = ", ".join(sorted(Policy._registry))
+        known = ", ".join(sorted({*Policy._registry, *others}))
         raise UnknownName(
             f"Policy '{name}' is not known; known are {known}. Import the module that defines it first."
         ) from None

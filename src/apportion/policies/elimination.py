@@ -18,7 +18,7 @@ from apportion.confidence import (
 from apportion.estimators import mu1, mu1_precision, mu_star
 from apportion.kernels import kernel
 from apportion.policies.contract import Policy, known_horizon
-from apportion.statistics import Floats
+from apportion.statistics import Floats, RewardSums
 
 RADII = ("printed", "corrected", "cone", "anytime")
 
@@ -60,6 +60,11 @@ class SuccessiveElimination(Policy):
 
     rule = "splits evenly over the arms that can still be the best"
 
+    @property
+    def reads(self) -> Any:
+        """The sums that the decision looks at."""
+        return RewardSums
+
     class Record(NamedTuple):
         """What the kernel needs: the radius as a number, and the level it is taken at."""
 
@@ -86,7 +91,7 @@ class SuccessiveElimination(Policy):
         """Resolve the horizon and the level; tabulate the cone law."""
         if self.delta is not None and self.radius != "printed":
             periods = self.horizon or horizon or _LONGEST
-            level = math.log(1.0 / self.delta)
+            level = -math.log(self.delta)
         else:
             periods = known_horizon("SuccessiveElimination", self.horizon, horizon)
             log_horizon = math.log(max(periods, 2))
@@ -104,66 +109,68 @@ class SuccessiveElimination(Policy):
     def why(self, memory: float) -> str | None:
         """Whether the arm was ruled out."""
         if memory > 0.0:
-            return (
-                f"Ruled out after period {memory:.0f}: even its best plausible return is below the leader's worst."
-            )
+            return f"Ruled out after period {memory:.0f}: even its best plausible return is below the leader's worst."
         return None
 
     def allocate(self: Any, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
         """Drop arms, then split evenly. Memory: the last period in which the arm was active, 0 till then."""
         arms = len(shares)
         bar = -math.inf
+        lowest = narrowest = math.inf
         bar_radius = radius = 0.0
-        twin = -1  # the arm that `radius` was worked out for; as a rule all active arms share one history
-        for arm in range(arms):
-            if memory[arm] == 0.0 and seen.count[arm] > 0.0:
-                shares[arm] = mu_star(seen, arm) if self.kind == 3 else mu1(seen, arm)
-                if not same_history(seen, arm, twin):
-                    radius = elimination_radius(self, period, seen, arm, arms)
-                    twin = arm
-                low = shares[arm] if self.pairwise else shares[arm] - radius
-                if low > bar:
-                    bar, bar_radius = low, radius
         active = 0
+        # The history that `radius` was worked out for: as a rule all active arms share one.
+        count = resource = noise = 0.0
         for arm in range(arms):
             if memory[arm] == 0.0:
-                if seen.count[arm] > 0.0:
-                    if not same_history(seen, arm, twin):
-                        radius = elimination_radius(self, period, seen, arm, arms)
-                        twin = arm
-                    slack = math.sqrt(radius * radius + bar_radius * bar_radius) if self.pairwise else radius
-                    if shares[arm] + slack < bar:
-                        memory[arm] = period.number - 1.0
-                        continue
                 active += 1
+                if seen.count[arm] > 0.0:
+                    mean = mu_star(seen, arm) if self.kind == 3 else mu1(seen, arm)
+                    if seen.count[arm] != count or seen.resource[arm] != resource or seen.noise[arm] != noise:
+                        count, resource, noise = seen.count[arm], seen.resource[arm], seen.noise[arm]
+                        radius = elimination_radius(
+                            self,
+                            period.unit,
+                            seen.count[arm],
+                            mu1_precision(seen, arm),
+                            seen.information[arm],
+                            arms,
+                        )
+                        narrowest = min(narrowest, radius)
+                    low = mean if self.pairwise else mean - radius
+                    lowest = min(lowest, mean)
+                    if low > bar:
+                        bar, bar_radius = low, radius
+        if lowest + (1.4 if self.pairwise else 1.0) * narrowest < bar:  # rarely: someone may have to leave
+            for arm in range(arms):
+                if memory[arm] == 0.0 and seen.count[arm] > 0.0:
+                    mean = mu_star(seen, arm) if self.kind == 3 else mu1(seen, arm)
+                    radius = elimination_radius(
+                        self, period.unit, seen.count[arm], mu1_precision(seen, arm), seen.information[arm], arms
+                    )
+                    slack = math.sqrt(radius * radius + bar_radius * bar_radius) if self.pairwise else radius
+                    if mean + slack < bar:
+                        memory[arm] = period.number - 1.0
+                        active -= 1
         if active == 0:  # the arms in the race are all paused or gone: the others come back
             active = arms
             for arm in range(arms):
                 memory[arm] = 0.0
+        share = 1.0 / active
         for arm in range(arms):
-            shares[arm] = 1.0 / active if memory[arm] == 0.0 else 0.0
+            shares[arm] = share if memory[arm] == 0.0 else 0.0
 
 
 @kernel
-def same_history(seen: Any, arm: int, other: int) -> bool:
-    """Whether two arms had the same amounts, so that every radius is the same."""
-    return (
-        other >= 0
-        and seen.resource[arm] == seen.resource[other]
-        and seen.noise[arm] == seen.noise[other]
-        and seen.count[arm] == seen.count[other]
-    )
-
-
-@kernel
-def elimination_radius(policy: Any, period: Any, seen: Any, arm: int, arms: int) -> float:
-    """The radius of an arm that was observed."""
+def elimination_radius(
+    policy: Any, unit: float, count: float, precision: float, information: float, arms: int
+) -> float:
+    """The radius of an arm that was observed `count` times."""
     if policy.kind == 3:
-        rho = (period.unit / arms) ** (2.0 - 2.0 * policy.b)
-        return anytime_radius(seen.information[arm], policy.log_inverse_delta, rho, policy.sigma)
-    precision = mu1_precision(seen, arm)
+        rho = (unit / arms) ** (2.0 - 2.0 * policy.b)
+        return anytime_radius(information, policy.log_inverse_delta, rho, policy.sigma)
     if policy.kind == 2:
-        return cone_radius(seen.count[arm], policy.counts, policy.quantiles, precision, policy.sigma)
+        return cone_radius(count, policy.counts, policy.quantiles, precision, policy.sigma)
     if policy.kind == 1:
-        return corrected_radius(seen.count[arm], policy.log_inverse_delta, precision, policy.sigma)
-    return printed_radius(seen.count[arm], policy.horizon, precision, policy.sigma)
+        return corrected_radius(count, policy.log_inverse_delta, precision, policy.sigma)
+    return printed_radius(count, policy.horizon, precision, policy.sigma)

@@ -8,6 +8,7 @@ from typing import Any
 from apportion import checks
 from apportion.policies.contract import Policy
 from apportion.policies.shared import leading_arm, open_shares
+from apportion.statistics import InformationSums, RatioSums
 
 # At b = 1 this little shows an arm as well as everything would; at T = 10^9 it has cost 0.001
 # of a gap.
@@ -30,13 +31,18 @@ class FollowTheLeader(Policy):
 
     rule = "gives the leader everything but a glance at the others"
 
+    @property
+    def reads(self) -> Any:
+        """The sums that the decision looks at."""
+        return InformationSums
+
     def __post_init__(self) -> None:
         self._set(b=checks.number("b", self.b, low=0.0, high=1.0))
 
     def allocate(self, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
         """The leader takes all that is not a glance."""
-        left = open_shares(seen, shares)
-        leader = leading_arm(seen, False, rng)
+        left = open_shares(seen.information, shares)
+        leader = leading_arm(seen.score, seen.information, rng)
         if leader < 0:
             return
         rest = left
@@ -64,6 +70,11 @@ class Hedge(Policy):
 
     rule = "weighs every arm by the exponential of what it would have earned"
 
+    @property
+    def reads(self) -> Any:
+        """The sums that the decision looks at."""
+        return RatioSums
+
     def __post_init__(self) -> None:
         b = checks.number("b", self.b, low=0.0, high=1.0)
         if b != 1.0:
@@ -75,19 +86,19 @@ class Hedge(Policy):
     def allocate(self, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
         """Weights in logarithms, relative to the best arm, never below a glance."""
         arms = len(shares)
-        left = open_shares(seen, shares)
+        left = open_shares(seen.count, shares)
         if left <= 0.0:
             return
         rate = math.sqrt(math.log(arms) / period.number) / self.sigma
         best = -math.inf
         for arm in range(arms):
-            if seen.information[arm] > 0.0:
+            if seen.count[arm] > 0.0:
                 best = max(best, seen.ratio[arm])
         total = 0.0
         for arm in range(arms):
-            if seen.information[arm] > 0.0:
+            if seen.count[arm] > 0.0:
                 shares[arm] = max(math.exp(rate * (seen.ratio[arm] - best)), GLANCE)
                 total += shares[arm]
         for arm in range(arms):
-            if seen.information[arm] > 0.0:
+            if seen.count[arm] > 0.0:
                 shares[arm] *= left / total

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from apportion import checks
+from apportion.kernels import generic, implements
 from apportion.policies.contract import Policy
-from apportion.policies.shared import leading_arm, open_shares, power_floor
+from apportion.policies.shared import leading_arm, power_floor
+from apportion.statistics import InformationSums, RatioSums
 from apportion.theory import greedy_exponent
 
 LEADERS = ("ratios", "information")
@@ -38,37 +40,58 @@ class EpsilonGreedy(Policy):
     rule = "gives the leader nearly everything and every other arm a little, less each period"
 
     class Record(NamedTuple):
-        """The exponent α, and which estimate finds the leader."""
+        """The exponent α; the leader is the largest μ2."""
 
         exponent: float
-        by_ratios: bool
+
+    class ByInformation(Record):
+        """The same, but the leader is the largest μ*."""
+
+    @property
+    def reads(self) -> Any:
+        """The sums that the leader is found by."""
+        return RatioSums if self.leader == "ratios" else InformationSums
 
     def __post_init__(self) -> None:
         b = checks.number("b", self.b, low=0.0, high=1.0)
         if b <= 0.5:
             raise checks.refuse("b", "above 0.5 for EpsilonGreedy, which learns from small shares", b)
         epsilon = (
-            None
-            if self.epsilon is None
-            else checks.number("epsilon", self.epsilon, above=0.0, below=2.0 * b - 1.0)
+            None if self.epsilon is None else checks.number("epsilon", self.epsilon, above=0.0, below=2.0 * b - 1.0)
         )
         self._set(b=b, epsilon=epsilon, leader=checks.choice("leader", self.leader, LEADERS))
 
     def prepared(self, arms: int, horizon: int | None) -> Any:
         """Resolve ε into α."""
         epsilon = 0.1 * (2.0 * self.b - 1.0) if self.epsilon is None else self.epsilon
-        return self.Record(greedy_exponent(self.b, epsilon), self.leader == "ratios")
+        record = self.Record if self.leader == "ratios" else self.ByInformation
+        return record(greedy_exponent(self.b, epsilon))
 
     def allocate(self: Any, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
-        """t^(−α)/K each, the rest to the leader."""
-        left = open_shares(seen, shares)
-        leader = leading_arm(seen, self.by_ratios, rng)
-        if leader < 0:
-            return
-        small = power_floor(period.number, self.exponent, len(shares)) * left
-        rest = left
-        for arm in range(len(shares)):
-            if arm != leader and seen.information[arm] > 0.0:
-                shares[arm] = small
-                rest -= small
-        shares[leader] = rest
+        """t^(−α)/K each, 1/K where nothing is known yet, the rest to the leader."""
+        arms = len(shares)
+        leader = leader_of(self, seen, rng)
+        small = power_floor(period.number, self.exponent, arms)
+        unseen = 0
+        for arm in range(arms):
+            shares[arm] = small
+            if not seen.count[arm] > 0.0:
+                shares[arm] = 1.0 / arms
+                unseen += 1
+        if leader >= 0:
+            shares[leader] = (arms - unseen) / arms - (arms - unseen - 1) * small
+
+
+@generic
+def leader_of(policy: Any, seen: Any, rng: Any) -> int:  # type: ignore[empty-body]
+    """The arm that leads, or −1 before any outcome."""
+
+
+@implements(leader_of, EpsilonGreedy.Record)
+def _leader_by_ratios(policy: Any, seen: Any, rng: Any) -> int:
+    return leading_arm(seen.ratio, seen.count, rng)
+
+
+@implements(leader_of, EpsilonGreedy.ByInformation)
+def _leader_by_information(policy: Any, seen: Any, rng: Any) -> int:
+    return leading_arm(seen.score, seen.information, rng)

@@ -31,6 +31,7 @@ from apportion.policies.shared import (
     whole_unit,
 )
 from apportion.probability import QUICK, probability_best
+from apportion.statistics import InformationSums
 
 
 class InformationMatching(Policy):
@@ -49,6 +50,11 @@ class InformationMatching(Policy):
     floor: float | None = None
 
     rule = "gives each arm a share that grows with its chance of being the best"
+
+    @property
+    def reads(self) -> Any:
+        """The sums that the decision looks at."""
+        return InformationSums
 
     class Numbers(NamedTuple):
         """The parameters with tilt and floor resolved."""
@@ -82,12 +88,15 @@ class InformationMatching(Policy):
 
 
 @kernel
-def share_or_draw(policy: Any, period: Any, seen: Any, left: float, leader: int, rng: Any, shares: Any) -> None:
+def share_or_draw(
+    policy: Any, number: int, information: Any, left: float, leader: int, rng: Any, shares: Any
+) -> None:
     """From weights in `shares` to shares, or to the whole unit on one arm drawn with them."""
     if leader >= 0:
-        share_by_weight(shares, left, power_floor(period.number, policy.floor, len(shares)), leader, seen)
+        floor = power_floor(number, policy.floor, len(shares))
+        share_by_weight(shares, information, left, floor, leader)
     if policy.pool:
-        unseen = first_unseen(seen, rng)
+        unseen = first_unseen(information, rng)
         whole_unit(sample_arm(shares, rng) if unseen < 0 else unseen, shares)
 
 
@@ -108,8 +117,8 @@ class Odds(InformationMatching):
 
     def allocate(self: Any, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
         """Odds against the leader."""
-        left = open_shares(seen, shares)
-        leader = leading_arm(seen, False, rng)
+        left = open_shares(seen.information, shares)
+        leader = leading_arm(seen.score, seen.information, rng)
         if leader >= 0:
             best = mu_star(seen, leader)
             doubt = 1.0 / seen.information[leader]
@@ -118,7 +127,7 @@ class Odds(InformationMatching):
                     gap = best - mu_star(seen, arm)
                     z = gap / (self.sigma * math.sqrt(1.0 / seen.information[arm] + doubt))
                     shares[arm] = math.exp(self.tilt * log_odds_of_tail(z))
-        share_or_draw(self, period, seen, left, leader, rng, shares)
+        share_or_draw(self, period.number, seen.information, left, leader, rng, shares)
 
 
 class Maillard(InformationMatching):
@@ -136,15 +145,15 @@ class Maillard(InformationMatching):
 
     def allocate(self: Any, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
         """A Gaussian in the gap, at the arm's own information."""
-        left = open_shares(seen, shares)
-        leader = leading_arm(seen, False, rng)
+        left = open_shares(seen.information, shares)
+        leader = leading_arm(seen.score, seen.information, rng)
         if leader >= 0:
             best = mu_star(seen, leader)
             for arm in range(len(shares)):
                 if seen.information[arm] > 0.0:
                     gap = (best - mu_star(seen, arm)) / self.sigma
                     shares[arm] = math.exp(-0.5 * self.tilt * gap * gap * seen.information[arm])
-        share_or_draw(self, period, seen, left, leader, rng, shares)
+        share_or_draw(self, period.number, seen.information, left, leader, rng, shares)
 
 
 class Matching(InformationMatching):
@@ -163,8 +172,8 @@ class Matching(InformationMatching):
     def allocate(self: Any, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
         """The probabilities of being best, to the power of the tilt."""
         arms = len(shares)
-        left = open_shares(seen, shares)
-        leader = leading_arm(seen, False, rng)
+        left = open_shares(seen.information, shares)
+        leader = leading_arm(seen.score, seen.information, rng)
         if leader >= 0:
             means = np.zeros(arms)
             deviations = np.empty(arms)
@@ -184,4 +193,4 @@ class Matching(InformationMatching):
                 if seen.information[arm] > 0.0:
                     shares[arm] = (chances[place] / highest) ** self.tilt
                     place += 1
-        share_or_draw(self, period, seen, left, leader, rng, shares)
+        share_or_draw(self, period.number, seen.information, left, leader, rng, shares)

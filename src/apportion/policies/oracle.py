@@ -8,7 +8,7 @@ import numpy as np
 
 from apportion import checks
 from apportion.policies.contract import Policy
-from apportion.statistics import Floats
+from apportion.statistics import Floats, InformationSums
 
 
 class Oracle(Policy):
@@ -21,6 +21,11 @@ class Oracle(Policy):
     means: tuple[float, ...]
 
     rule = "puts everything on the arm that it was told is best"
+
+    @property
+    def reads(self) -> Any:
+        """The sums that the decision looks at."""
+        return InformationSums
 
     def __post_init__(self) -> None:
         try:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from apportion import checks
 from apportion.estimators import mu_star
 from apportion.policies.contract import Policy
-from apportion.policies.shared import first_unseen, whole_unit
+from apportion.policies.shared import first_unseen, largest, whole_unit
+from apportion.statistics import InformationSums
 
 INDICES = ("ucb1", "moss")
 
@@ -33,6 +34,11 @@ class UCB(Policy):
 
     rule = "puts everything on the arm with the best optimistic estimate"
 
+    @property
+    def reads(self) -> Any:
+        """The sums that the decision looks at."""
+        return InformationSums
+
     class Record(NamedTuple):
         """The index as a flag, the horizon as a number (0: unknown)."""
 
@@ -54,23 +60,25 @@ class UCB(Policy):
     def allocate(self: Any, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
         """The largest index takes all; ties are broken by chance."""
         arms = len(shares)
-        chosen = first_unseen(seen, rng)
-        if chosen < 0:
-            bonus = 2.0 * math.log(period.number)
+        # Plain loops without branches: the compiler turns these into vector instructions.
+        unseen = 0
+        for arm in range(arms):
+            unseen += not seen.information[arm] > 0.0
+        if unseen > 0:
+            whole_unit(first_unseen(seen.information, rng), shares)
+            return
+        if self.moss:
             periods = max(self.horizon, period.number)
-            best = -math.inf
-            ties = 0
             for arm in range(arms):
-                if self.moss:
-                    bonus = 4.0 * max(0.0, math.log(periods / (arms * max(seen.count[arm], 1.0))))
-                index = mu_star(seen, arm) + self.sigma * math.sqrt(bonus / seen.information[arm])
-                if index > best or chosen < 0:
-                    best, chosen, ties = index, arm, 1
-                elif index == best:
-                    ties += 1
-                    if rng.random() * ties < 1.0:
-                        chosen = arm
-        whole_unit(chosen, shares)
+                shares[arm] = 2.0 * math.sqrt(max(0.0, math.log(periods / (arms * max(seen.count[arm], 1.0)))))
+        else:
+            bonus = math.sqrt(2.0 * math.log(period.number))
+            for arm in range(arms):
+                shares[arm] = bonus
+        for arm in range(arms):
+            width = self.sigma / math.sqrt(seen.information[arm])
+            shares[arm] = seen.score[arm] / seen.information[arm] + shares[arm] * width
+        whole_unit(largest(shares, rng), shares)
 
 
 class Thompson(Policy):
@@ -89,6 +97,11 @@ class Thompson(Policy):
 
     rule = "puts everything on one arm, drawn with its probability of being best"
 
+    @property
+    def reads(self) -> Any:
+        """The sums that the decision looks at."""
+        return InformationSums
+
     def __post_init__(self) -> None:
         self._set(
             b=checks.number("b", self.b, low=0.0, high=1.0),
@@ -102,7 +115,7 @@ class Thompson(Policy):
 
     def allocate(self, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
         """One draw per arm; the largest takes all."""
-        chosen = first_unseen(seen, rng)
+        chosen = first_unseen(seen.information, rng)
         if chosen < 0:
             best = -math.inf
             chosen = 0

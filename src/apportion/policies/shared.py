@@ -1,11 +1,14 @@
-"""Kernels that several policies share."""
+"""Kernels that several policies share.
+
+They take the arrays they need and not all of `seen`: compiled code counts references to every array in a tuple
+that is passed on, which would cost more than the loop itself.
+"""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from apportion.estimators import mu2, mu_star
 from apportion.kernels import kernel
 
 # No share may underflow to 0, or its arm would never be seen again.
@@ -13,25 +16,25 @@ SMALLEST_SHARE = 1e-290
 
 
 @kernel
-def open_shares(seen: Any, shares: Any) -> float:
-    """Give 1/K to each arm that was never observed and 0 to the others; returns what is left for those."""
+def open_shares(known: Any, shares: Any) -> float:
+    """Give 1/K to each arm of which nothing is known (0) and 0 to the others; returns what is left for those."""
     arms = len(shares)
     unseen = 0
     for arm in range(arms):
         shares[arm] = 0.0
-        if not seen.information[arm] > 0.0:
+        if not known[arm] > 0.0:
             shares[arm] = 1.0 / arms
             unseen += 1
     return (arms - unseen) / arms
 
 
 @kernel
-def first_unseen(seen: Any, rng: Any) -> int:
+def first_unseen(information: Any, rng: Any) -> int:
     """An arm that was never observed, any of them alike; −1 where all were."""
     chosen = -1
     ties = 0
-    for arm in range(len(seen.information)):
-        if not seen.information[arm] > 0.0:
+    for arm in range(len(information)):
+        if not information[arm] > 0.0:
             ties += 1
             if ties == 1 or rng.random() * ties < 1.0:
                 chosen = arm
@@ -39,20 +42,35 @@ def first_unseen(seen: Any, rng: Any) -> int:
 
 
 @kernel
-def leading_arm(seen: Any, by_ratios: bool, rng: Any) -> int:
-    """The observed arm with the largest μ2 (`by_ratios`) or μ*, ties broken by chance; −1 if none is."""
+def leading_arm(numerators: Any, denominators: Any, rng: Any) -> int:
+    """The arm with the largest quotient among denominators > 0, ties broken by chance; −1 where there is none."""
     chosen = -1
     ties = 0
     best = -math.inf
-    for arm in range(len(seen.information)):
-        if seen.information[arm] > 0.0:
-            mean = mu2(seen, arm) if by_ratios else mu_star(seen, arm)
-            if mean > best or chosen < 0:
-                chosen, best, ties = arm, mean, 1
-            elif mean == best:
+    for arm in range(len(numerators)):
+        if denominators[arm] > 0.0:
+            value = numerators[arm] / denominators[arm]
+            if value > best or chosen < 0:
+                chosen, best, ties = arm, value, 1
+            elif value == best:
                 ties += 1
                 if rng.random() * ties < 1.0:
                     chosen = arm
+    return chosen
+
+
+@kernel
+def largest(values: Any, rng: Any) -> int:
+    """The place of the largest value, ties broken by chance."""
+    chosen = 0
+    ties = 1
+    for place in range(1, len(values)):
+        if values[place] > values[chosen]:
+            chosen, ties = place, 1
+        elif values[place] == values[chosen]:
+            ties += 1
+            if rng.random() * ties < 1.0:
+                chosen = place
     return chosen
 
 
@@ -74,23 +92,23 @@ def power_floor(number: int, exponent: float, arms: int) -> float:
 
 
 @kernel
-def share_by_weight(weights: Any, left: float, floor: float, leader: int, seen: Any) -> None:
+def share_by_weight(weights: Any, information: Any, left: float, floor: float, leader: int) -> None:
     """Turn weights of observed arms (leader: 1) into shares of `left`, none below about `floor`, in place.
 
     The leader takes what the others leave, so that rounding never moves the sum.
     """
     total = 0.0
     for arm in range(len(weights)):
-        if seen.information[arm] > 0.0:
+        if information[arm] > 0.0:
             total += weights[arm]
     lifted = 0.0
     for arm in range(len(weights)):
-        if seen.information[arm] > 0.0:
+        if information[arm] > 0.0:
             weights[arm] = max(weights[arm] / total, floor)
             lifted += weights[arm]
     others = 0.0
     for arm in range(len(weights)):
-        if seen.information[arm] > 0.0 and arm != leader:
+        if information[arm] > 0.0 and arm != leader:
             weights[arm] *= left / lifted
             others += weights[arm]
     weights[leader] = max(left - others, 0.0)
@@ -115,7 +133,8 @@ def log_odds_of_tail(z: float) -> float:
     """log(q / (1 − q)) with q = P(N(0, 1) > z), for z ≥ 0 however large."""
     if z > 35.0:  # erfc underflows at 38; by 35 the first terms of its asymptotic series are exact
         inverse = 1.0 / (z * z)
-        return -0.5 * z * z - math.log(z) - 0.9189385332046727 + math.log1p(-inverse * (1.0 - 3.0 * inverse))
+        series = -inverse * (1.0 - 3.0 * inverse * (1.0 - 5.0 * inverse * (1.0 - 7.0 * inverse)))
+        return -0.5 * z * z - math.log(z) - 0.9189385332046727 + math.log1p(series)
     tail = 0.5 * math.erfc(z * 0.7071067811865476)
     return math.log(tail / (1.0 - tail))
 

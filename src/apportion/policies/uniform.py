@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from apportion.policies.contract import Policy
+from apportion.statistics import InformationSums
 
 
 class Uniform(Policy):
@@ -18,6 +19,11 @@ class Uniform(Policy):
     """
 
     rule = "splits evenly, whatever comes back"
+
+    @property
+    def reads(self) -> Any:
+        """The sums that the decision looks at."""
+        return InformationSums
 
     def allocate(self, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
         """1/K each."""

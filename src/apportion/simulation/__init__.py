@@ -1,0 +1,1 @@
+"""The laboratory: Monte-Carlo regret of any policy on any instance."""

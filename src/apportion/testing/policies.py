@@ -15,8 +15,9 @@ from apportion.kernels import compiled
 from apportion.law import Instance
 from apportion.policies import Policy, policy_from_dict
 from apportion.policies.contract import Period, decide, decide_now
-from apportion.simulation.engine import play
-from apportion.statistics import Floats, Sums, information_root, observe
+from apportion.simulation.engine import Dense, blank_record
+from apportion.simulation.streams import streams
+from apportion.statistics import Floats, Sums, no_sums, observe, weights
 
 Make = Policy | Callable[[int], Policy]
 
@@ -44,17 +45,17 @@ def rollout(policy: Policy, world: Instance, periods: int, seed: int, shock: int
     """The shares of a plain run, (periods, arms). `shock`: the outcomes of that period come out otherwise."""
     rng, noise = np.random.default_rng(seed), np.random.default_rng(seed + 1)
     record, memory = policy.prepared(world.arms, periods), policy.initial_memory(world.arms)
-    seen = Sums.empty(world.arms)
+    seen = no_sums(Sums, world.arms)
     history = np.empty((periods, world.arms))
     for number in range(1, periods + 1):
         shares = decide_now(record, Period(number, periods, 1.0), seen, memory, rng)
         history[number - 1] = shares
-        outcomes = world.draw(np.maximum(shares, 0.0), noise)
+        outcomes = world.draw(np.clip(np.nan_to_num(shares), 0.0, 1.0), noise)  # broken shares come to light
         for arm in np.flatnonzero(shares > 0.0).tolist():
             shift = 1e3 * world.sigma if number == shock else 0.0
             with np.errstate(all="ignore"):
                 amount = shares[arm]
-                observe(seen, arm, amount, outcomes[arm] + shift, information_root(amount, world.b))
+                observe(seen, arm, outcomes[arm] + shift, weights(amount, world.b))
     return history
 
 
@@ -65,7 +66,7 @@ def _require(held: bool, sentence: str, policy: Policy) -> None:
 
 def _require_shares(shares: Floats, where: str, policy: Policy) -> None:
     _require(bool(np.isfinite(shares).all()), f"shares must be finite {where}; got {shares}", policy)
-    _require(bool((shares >= 0.0).all()), f"shares must not be negative {where}; got {shares.min()!r}", policy)
+    _require(bool((shares >= 0.0).all()), f"shares must not be negative {where}; got {float(shares.min())!r}", policy)
     total = float(shares.sum())
     _require(abs(total - 1.0) <= _SUM_TOLERANCE, f"shares must add up to 1 {where}; got {total!r}", policy)
 
@@ -122,12 +123,12 @@ def check_permutation(make: Make) -> None:
 
 def _some_past(policy: Policy, arms: int, rng: np.random.Generator) -> tuple[Sums, Floats]:
     """A past without ties, close enough that every arm still has a chance."""
-    seen, memory = Sums.empty(arms), policy.initial_memory(arms)
+    seen, memory = no_sums(Sums, arms), policy.initial_memory(arms)
     b = getattr(policy, "b", 0.5)
     for _ in range(24):
         for arm, amount in enumerate(rng.dirichlet(np.ones(arms))):
             returned = amount * (0.5 + 0.1 * arm) + amount**b * rng.standard_normal()
-            observe(seen, arm, amount, returned, information_root(amount, b))
+            observe(seen, arm, returned, weights(amount, b))
     return seen, memory
 
 
@@ -143,18 +144,11 @@ def check_compiled(make: Make) -> None:
     """Plain and compiled code decide alike, over a whole simulated run."""
     policy = _for_arms(make, 4)
     world = _world(policy, 4, 21)
-    marks = np.arange(1, 61)
     results = []
-    for runner in (play, compiled(play)):
-        memory = policy.initial_memory(4)
-        regret, reward = np.zeros(60), np.zeros(60)
-        rng = np.random.Generator(np.random.SFC64(3))
-        with np.errstate(all="ignore"):
-            runner(
-                policy.prepared(4, 60), memory, world.noise, np.array(world.means), world.b, world.sigma, 60,
-                rng, marks, regret, reward,
-            )  # fmt: skip
-        results.append((regret, reward, memory))
+    for plain in (True, False):
+        into = blank_record(2, 60, 4)
+        memory = Dense(policy, world, 60, range(1, 61), plain=plain).run(streams("check", 3, 0, 2), into)
+        results.append((into.regret, into.reward, memory))
     for plain, fast in zip(*results):
         close = np.allclose(plain, fast, rtol=_COMPILED_TOLERANCE, atol=_COMPILED_TOLERANCE)
         _require(close, f"plain and compiled runs must agree; got {plain} and {fast}", policy)
@@ -204,7 +198,7 @@ def check_many_arms(make: Make) -> None:
     arms = 100_000
     policy = _for_arms(make, arms)
     rng = np.random.default_rng(13)
-    record, memory, seen = policy.prepared(arms, 100), policy.initial_memory(arms), Sums.empty(arms)
+    record, memory, seen = policy.prepared(arms, 100), policy.initial_memory(arms), no_sums(Sums, arms)
     b = getattr(policy, "b", 0.5)
     for number in (1, 2, 3):
         shares = np.zeros(arms)
@@ -213,7 +207,7 @@ def check_many_arms(make: Make) -> None:
         amounts = np.full(arms, 1.0 / arms)
         outcomes = amounts * rng.random(arms) + amounts**b * rng.standard_normal(arms)
         for arm in range(arms) if number == 1 else range(0):
-            observe(seen, arm, amounts[arm], outcomes[arm], information_root(amounts[arm], b))
+            observe(seen, arm, outcomes[arm], weights(amounts[arm], b))
 
 
 POLICY_CHECKS: tuple[Callable[[Make], None], ...] = (

@@ -1,0 +1,188 @@
+"""Speed bars of the dense engine. The floor is the time to draw the same number of normals in compiled code."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+
+import numba
+import numpy as np
+
+import apportion as ap
+from apportion.simulation.task import Task, run_task
+from benchmarks.table import Row
+
+ARMS, HORIZON = 10, 10_000
+WORLD = ap.Instance((1.0, *(0.5 for _ in range(ARMS - 1))), b=0.75)
+REPEATS = 9
+
+
+@numba.njit(nogil=True)  # type: ignore[untyped-decorator]
+def _draw_normals(rng: np.random.Generator, count: int) -> float:
+    total = 0.0
+    for _ in range(count):
+        total += rng.standard_normal()
+    return total
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def _ratio(run: Callable[[], object], against: Callable[[], object], repeats: int = REPEATS) -> float:
+    """The least time of one over the least of the other, measured in turn: the machine is the same for both."""
+    run(), against()
+    ours, theirs = zip(*((_seconds(run), _seconds(against)) for _ in range(repeats)))
+    return min(ours) / min(theirs)
+
+
+def _task(policy: ap.Policy, world: ap.Instance = WORLD, horizon: int = HORIZON, count: int = 10) -> Task:
+    return Task(policy, world, horizon, (horizon,), ("regret",), 1, 0, count)
+
+
+def _floor(count: int) -> Callable[[], object]:
+    rng = np.random.Generator(np.random.SFC64(1))
+    return lambda: _draw_normals(rng, count * ARMS * HORIZON)
+
+
+def rows() -> Iterator[Row]:
+    """Every bar with what was measured."""
+    b = WORLD.b
+    for policy, bar, count in (
+        (ap.Uniform(), 4.0, 10),
+        (ap.SuccessiveElimination(b=b), 4.0, 10),
+        (ap.EpsilonGreedy(b=b), 4.0, 10),
+        (ap.Maillard(b=b), 20.0, 6),
+        (ap.Odds(b=b), 30.0, 4),
+        (ap.Matching(b=b), 400.0, 1),
+    ):
+        task = _task(policy, count=count)
+        ratio = _ratio(lambda task=task: run_task(task), _floor(count))  # type: ignore[misc]
+        yield Row(f"{type(policy).__name__} over drawing the normals", ratio, bar, "×")
+    ucb = _task(ap.UCB(), count=10)
+    yield Row("UCB, times faster than river", 1 / _ratio(lambda: run_task(ucb), _river(10 * HORIZON)), 100, "×", True)
+    yield Row("UCB, times faster than NumPy over replications", 1 / _ratio(*_numpy_pair(ucb)), 4, "×", True)
+    yield Row("two workers over one, throughput", _two_workers(), 1.6, "×", True)
+    yield Row("cost per arm-period, T = 10^6 over T = 10^3", _growth(_long(), _short()), 1.5, "×")
+    yield Row("cost per arm-period, K = 10^4 over K = 10", _growth(_wide(), _narrow()), 1.5, "×")
+    yield Row("resident memory of 10^5 replications", _resident(), 1.0, "GB")
+    slowest = max((_first_run(name), name) for name in _EVERY)
+    yield Row(f"first run in a new process, warm cache ({slowest[1]})", slowest[0], 1.0, "s")
+
+
+def _river(periods: int) -> Callable[[], object]:
+    """river's UCB on the same arms, a tenth of the periods: the caller's ratio is put right by running ten times."""
+    from river.bandit import UCB
+
+    means = np.array(WORLD.means)
+
+    def run() -> None:
+        rng = np.random.default_rng(1)
+        policy = UCB(delta=1.0, seed=1)
+        for _ in range(periods // 10):
+            arm = policy.pull(range(ARMS))
+            policy.update(arm, means[arm] + rng.standard_normal())
+
+    # The two do a different number of periods; scale by calling the same function as often as it takes.
+    def ten_times() -> None:
+        for _ in range(10):
+            run()
+
+    return ten_times
+
+
+def _numpy_pair(task: Task) -> tuple[Callable[[], object], Callable[[], object]]:
+    """Ours and UCB1 vectorised over as many replications with NumPy, for a tenth of the periods each."""
+    count = 1_000
+    short = _task(ap.UCB(), horizon=1_000, count=count)
+
+    def vectorised() -> None:
+        rng = np.random.Generator(np.random.SFC64(1))
+        means, rows = np.array(WORLD.means), np.arange(count)
+        pulls, sums = np.zeros((count, ARMS)), np.zeros((count, ARMS))
+        for period in range(1, 1_001):
+            if period <= ARMS:
+                arm = np.full(count, period - 1)
+            else:
+                arm = (sums / pulls + np.sqrt(2 * np.log(period) / pulls)).argmax(axis=1)
+            pulls[rows, arm] += 1
+            sums[rows, arm] += means[arm] + rng.standard_normal(count)
+
+    return lambda: run_task(short), vectorised
+
+
+def _two_workers() -> float:
+    def run(workers: int) -> None:
+        ap.simulate(
+            ap.UCB(), WORLD, horizon=HORIZON, replications=400, seed=1, workers=workers, periods=1, progress=False
+        )
+
+    return _ratio(lambda: run(1), lambda: run(2), repeats=5)
+
+
+def _long() -> tuple[Task, float]:
+    return _task(ap.Uniform(), horizon=1_000_000, count=1), 1e6 * ARMS
+
+
+def _short() -> tuple[Task, float]:
+    return _task(ap.Uniform(), horizon=1_000, count=1_000), 1e6 * ARMS
+
+
+def _wide() -> tuple[Task, float]:
+    world = ap.Instance((1.0, *(0.5 for _ in range(9_999))), b=0.75)
+    return _task(ap.Uniform(), world, horizon=1_000, count=1), 1e7
+
+
+def _narrow() -> tuple[Task, float]:
+    return _task(ap.Uniform(), horizon=100_000, count=10), 1e7
+
+
+def _growth(large: tuple[Task, float], small: tuple[Task, float]) -> float:
+    ratio = _ratio(lambda: run_task(large[0]), lambda: run_task(small[0]))
+    return ratio * small[1] / large[1]
+
+
+def _resident() -> float:
+    """The most memory a process held that ran 10^5 replications, in GB."""
+    code = textwrap.dedent("""
+        import resource
+        import apportion as ap
+        world = ap.Instance((1.0, *(0.5 for _ in range(9))), b=0.75)
+        ap.simulate(ap.UCB(), world, horizon=10_000, replications=100_000, seed=1, record=["regret"], periods=1,
+                    progress=False)
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
+    """)
+    return float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
+
+
+_EVERY = (
+    "SuccessiveElimination(b=.75)", "EpsilonGreedy(b=.75)", "UCB()", "Thompson(b=.75)", "FollowTheLeader()",
+    "Hedge()", "Uniform()", "Oracle(means=(1.0, 0.5))", "Matching(b=.75)", "Odds(b=.75)", "Maillard(b=.75)",
+    "AdaptiveElimination(b=.75)",
+)  # fmt: skip
+
+
+def _first_run(policy: str) -> float:
+    """Wall seconds from asking for the first simulation to having it, imports of the engine included."""
+    code = textwrap.dedent(f"""
+        import time
+        import apportion as ap
+        policy, world = ap.{policy}, ap.Instance((1.0, 0.5), b=0.75)
+        from apportion.simulation.task import Task, run_task
+        start = time.perf_counter()
+        run_task(Task(policy, world, 100, (100,), ("regret",), 1, 0, 1))
+        print(time.perf_counter() - start)
+    """)
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    runs = [
+        float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True,
+                             env=environment).stdout)
+        for _ in range(4)
+    ]  # fmt: skip
+    return min(runs[1:])

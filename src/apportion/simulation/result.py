@@ -1,0 +1,123 @@
+"""What a simulation found: an xarray Dataset with named coordinates and full provenance."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from apportion import checks
+from apportion.errors import IncompatibleState
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+FORMAT = "apportion.result"
+QUANTILES = (0.05, 0.5, 0.95, 0.99)
+
+
+class Result:
+    """Regret and reward by policy, instance, replication and period.
+
+    `dataset` is the xarray Dataset: `regret` and `reward` with dimensions (policy, instance, replication, period);
+    on request `shares` and `active` with a last dimension `arm`, `leader`, and `eliminated` (the last active
+    period of each arm, 0 if it stayed). Along `instance` there are also b, arms, sigma, gap and noise. The seed, the
+    versions and the whole definition are in `provenance`.
+    """
+
+    def __init__(self, dataset: xr.Dataset) -> None:
+        self.dataset = dataset
+
+    @property
+    def regret(self) -> xr.DataArray:
+        """Cumulated pseudo-regret, dimensions (policy, instance, replication, period)."""
+        return self.dataset["regret"]
+
+    @property
+    def reward(self) -> xr.DataArray:
+        """Cumulated reward, same dimensions."""
+        return self.dataset["reward"]
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Where the numbers come from: versions, seed, definition."""
+        found: dict[str, Any] = json.loads(self.dataset.attrs["provenance"])
+        return found
+
+    def summary(self, variable: str = "regret") -> pd.DataFrame:
+        """One row per policy and instance at the last period: mean, standard error, quantiles 5/50/95/99."""
+        import numpy as np
+        import pandas as pd
+
+        final = self.dataset[checks.choice("variable", variable, ("regret", "reward"))].isel(period=-1)
+        rows = []
+        for policy in final["policy"].values:
+            for instance in final["instance"].values:
+                values = final.sel(policy=policy, instance=instance).values
+                values = values[~np.isnan(values)]
+                count = len(values)
+                error = float(values.std(ddof=1) / count**0.5) if count > 1 else float("nan")
+                quantiles = np.quantile(values, QUANTILES) if count else [float("nan")] * len(QUANTILES)
+                mean = float(values.mean()) if count else float("nan")
+                named = {f"q{100 * level:.0f}": float(value) for level, value in zip(QUANTILES, quantiles)}
+                rows.append({"policy": str(policy), "instance": str(instance), "mean": mean, "se": error, **named})
+        return pd.DataFrame(rows).set_index(["policy", "instance"])
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One row per policy, instance, replication and period."""
+        wanted = [name for name in ("regret", "reward", "leader") if name in self.dataset]
+        return self.dataset[wanted].to_dataframe()
+
+    def plot(self, **options: Any) -> Figure:
+        """Regret against time with bands; see `apportion.figures.regret_over_time` for the options."""
+        from apportion import figures
+
+        return figures.regret_over_time(self, **options)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a netCDF file that `load_result` reads; the old file stays until the new one is whole."""
+        target = Path(path)
+        draft = target.with_name(target.name + ".part")
+        self.dataset.to_netcdf(draft, engine="h5netcdf", encoding=_compressed(self.dataset))
+        os.replace(draft, target)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{count} {name}{'s' if count != 1 else ''}" for name, count in self.dataset.sizes.items())
+        return f"<Result of {sizes}>"
+
+
+def load_result(path: str | os.PathLike[str]) -> Result:
+    """The result that `Result.save` wrote."""
+    import xarray as xr
+
+    try:
+        with xr.open_dataset(path, engine="h5netcdf") as opened:
+            dataset = opened.load()
+    except FileNotFoundError:
+        raise checks.refuse("path", "a file that `Result.save` wrote", str(path)) from None
+    except (OSError, ValueError) as error:
+        raise IncompatibleState(f"{path} cannot be read as a result: {error}") from error
+    if dataset.attrs.get("format") != FORMAT:
+        raise IncompatibleState(f"{path} is not a result of apportion.")
+    for name in ("active",):  # netCDF has no truth values
+        if name in dataset:
+            dataset[name] = dataset[name].astype(bool)
+    return Result(dataset)
+
+
+def _compressed(dataset: xr.Dataset) -> dict[Any, dict[str, Any]]:
+    return {name: {"zlib": True, "complevel": 3} for name, array in dataset.data_vars.items() if array.ndim}
+
+
+def labels(names: Sequence[str]) -> list[str]:
+    """Names made different: the second of two alike gets ' #2'."""
+    seen: dict[str, int] = {}
+    result = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        result.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
+    return result
