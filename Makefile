@@ -25,6 +25,10 @@ $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install --quiet --editable '.[test]' --constraint constraints.txt
 	@touch $@ $(VENV)/.base
 
+$(VENV)/.bench: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install --quiet --editable '.[bench]' --constraint constraints.txt
+	@touch $@ $(VENV)/.base
+
 demo: $(VENV)/.base  ## install and run the paper's three examples, end to end
 	$(BIN)/apportion demo
 
@@ -39,7 +43,7 @@ lint: $(VENV)/.test  ## ruff and mypy --strict
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/mypy
 
-bench: $(VENV)/.test  ## measure the speed bars; every figure is a ratio or a minimum over repeats
+bench: $(VENV)/.bench  ## measure the speed bars; every figure is a ratio or a minimum over repeats
 	$(QUIET) $(BIN)/python -m benchmarks
 
 clean:  ## remove the virtual environment and every cache
