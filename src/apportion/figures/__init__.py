@@ -1,0 +1,29 @@
+"""Pictures of simulated results, made to be read in grey, by colour-blind people, and without the text around them.
+
+Every function returns a `matplotlib.figure.Figure`; nothing is shown, and nothing global is changed. A policy keeps
+its look (colour, dashes, marker: its place among the policies of the result) from picture to picture, and the title
+is a sentence that says what the numbers say. `save` writes PNG and SVG.
+"""
+
+from apportion.figures.against import regret_against
+from apportion.figures.distribution import final_regret_distribution
+from apportion.figures.exponent import fitted_exponent
+from apportion.figures.over_time import regret_over_time
+from apportion.figures.shares import shares_over_time
+from apportion.figures.style import DASHES, HATCHES, MARKERS, PALETTE, Look, look, save, svg
+
+__all__ = [
+    "DASHES",
+    "HATCHES",
+    "MARKERS",
+    "PALETTE",
+    "Look",
+    "final_regret_distribution",
+    "fitted_exponent",
+    "look",
+    "regret_against",
+    "regret_over_time",
+    "save",
+    "shares_over_time",
+    "svg",
+]

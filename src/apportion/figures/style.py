@@ -1,0 +1,90 @@
+"""The look of every picture and of every policy in it, and the files it is written to."""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import matplotlib as mpl
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, told apart by every kind of colour vision; their yellow is too pale for lines on white.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
+# Five kinds of dashes and eight markers have no common divisor: the first forty pairs are all different.
+DASHES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), (0, (2.6, 1.1)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+HATCHES = ("", "///", "...", "\\\\\\", "xxx", "---", "ooo", "|||")
+
+INK, FAINT, GRID, OTHERS = "#222222", "#5A5A5A", "#E4E4E4", "#B0B0B0"
+_SIZE, SMALL, LARGE = 11.0, 10.0, 14.0
+_LIGHT: Any = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": _SIZE,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": FAINT,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": _SIZE,
+    "axes.axisbelow": True,
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": SMALL,
+    "legend.frameon": False,
+    "legend.fontsize": SMALL,
+    "hatch.linewidth": 0.6,
+    "lines.linewidth": 2.0,
+    "lines.markersize": 6.0,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "apportion",
+}
+_lock = threading.RLock()
+
+
+@contextmanager
+def light() -> Iterator[None]:
+    """The look of every picture, whatever style the user's session has; put back afterwards."""
+    with _lock, mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_LIGHT)
+        yield
+
+
+class Look(NamedTuple):
+    """How one policy is drawn; any two of the first forty differ in dashes or marker, not only in colour."""
+
+    colour: str
+    dashes: Any
+    marker: str
+
+
+def look(place: int) -> Look:
+    """The look of the policy at a place (from 0) of a result."""
+    return Look(PALETTE[place % len(PALETTE)], DASHES[place % len(DASHES)], MARKERS[place % len(MARKERS)])
+
+
+def svg(figure: Figure) -> str:
+    """The picture as SVG text: letters as outlines, and the same bytes for the same picture."""
+    buffer = io.BytesIO()
+    with light():
+        figure.draw_without_rendering()
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    return buffer.getvalue().decode()
+
+
+def save(figure: Figure, stem: str | os.PathLike[str]) -> tuple[Path, Path]:
+    """Write `stem`.png and `stem`.svg, make the folder if need be, and return both paths."""
+    target = Path(stem)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    png, vector = target.with_name(target.name + ".png"), target.with_name(target.name + ".svg")
+    with light():
+        figure.savefig(png, dpi=150, metadata={"Software": None})
+    vector.write_text(svg(figure), encoding="utf-8", newline="\n")
+    return png, vector
