@@ -1,0 +1,74 @@
+"""`apportion fit`: b and σ from a CSV file, in a table, in sentences and in a picture."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from apportion import checks
+from apportion.errors import InvalidValue
+from apportion.fit import NoiseFit, fit_noise
+from apportion.fit.words import with_error
+from apportion.tables import readable
+
+PICTURES = (".png", ".svg", ".pdf")
+_NO_PICTURE = "No picture: matplotlib is not installed, or the folder cannot be written to (choose one with --plot)."
+
+
+def show_fit(
+    file: Path,
+    columns: tuple[str, str, str],
+    sigma: str,
+    level: float,
+    tails: str,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """Fit, draw, and print."""
+    target = file.with_name(f"{file.stem}-fit.png") if plot is None else plot
+    if target.suffix.lower() not in PICTURES:
+        raise checks.refuse("--plot", f"a file that ends in {', '.join(PICTURES)}", str(target))
+    arm, amount, outcome = columns
+    fit = fit_noise(file, arm=arm, amount=amount, outcome=outcome, sigma=sigma, level=level, tails=tails)
+    drawn = _draw(fit, target, wanted=plot is not None)
+    if as_json:
+        print(json.dumps({**fit.to_dict(), "picture": str(target) if drawn else None}, indent=2, allow_nan=False))
+        return
+    console = Console()
+    console.print(_table(fit))
+    for line in fit.summary().splitlines():
+        console.print(line, highlight=False, markup=False)
+    console.print(f"Picture: {target}" if drawn else _NO_PICTURE, highlight=False, markup=False)
+
+
+def _draw(fit: NoiseFit, target: Path, *, wanted: bool) -> bool:
+    """Write the picture. Where it cannot be written, that is an error only if it was asked for."""
+    try:
+        figure = fit.plot()
+        from apportion.figures.style import light
+
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with light():
+            figure.savefig(target, dpi=150)
+    except ImportError:
+        if wanted:
+            raise InvalidValue("`--plot` needs matplotlib: pip install 'apportion[plot]'.") from None
+        return False
+    except OSError as error:
+        if wanted:
+            raise checks.refuse("--plot", f"a file that can be written ({error.strerror})", str(target)) from None
+        return False
+    return True
+
+
+def _table(fit: NoiseFit) -> Table:
+    table = Table(title=f"What {fit.observations:,} observations say about each arm")
+    table.add_column("arm")
+    for name in ("observations", "mean per unit", "standard error", "own σ"):
+        table.add_column(name, justify="right")
+    for name, count, mean, error, sigma in zip(*fit.arms.columns().values()):
+        table.add_row(name, f"{count:,}", *with_error(mean, error), readable(sigma))
+    return table
