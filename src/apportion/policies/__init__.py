@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from apportion.policies.oracle import Oracle as Oracle
     from apportion.policies.pooled import UCB as UCB
     from apportion.policies.pooled import Thompson as Thompson
+    from apportion.policies.recommended import Recommended as Recommended
     from apportion.policies.uniform import Uniform as Uniform
 
 FILES = {
@@ -38,6 +39,7 @@ FILES = {
     "Odds": "odds",
     "Maillard": "odds",
     "AdaptiveElimination": "adaptive_elimination",
+    "Recommended": "recommended",
 }
 
 __all__ = ["FILES", "Period", "Policy", "allocate", "find_policy", "policy_from_dict", *FILES]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from apportion import checks
 from apportion.estimators import mu_star
 from apportion.policies.contract import Policy
-from apportion.policies.shared import first_unseen, largest, whole_unit
+from apportion.policies.shared import first_unseen, whole_unit
 from apportion.statistics import InformationSums
 
 INDICES = ("ucb1", "moss")
@@ -60,25 +60,27 @@ class UCB(Policy):
     def allocate(self: Any, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
         """The largest index takes all; ties are broken by chance."""
         arms = len(shares)
-        # Plain loops without branches: the compiler turns these into vector instructions.
-        unseen = 0
+        best = -math.inf
+        chosen = -1
+        ties = 0
+        bonus = self.sigma * math.sqrt(2.0 * math.log(period.number))
+        periods = max(self.horizon, period.number)
         for arm in range(arms):
-            unseen += not seen.information[arm] > 0.0
-        if unseen > 0:
-            whole_unit(first_unseen(seen.information, rng), shares)
-            return
-        if self.moss:
-            periods = max(self.horizon, period.number)
-            for arm in range(arms):
-                shares[arm] = 2.0 * math.sqrt(max(0.0, math.log(periods / (arms * max(seen.count[arm], 1.0)))))
-        else:
-            bonus = math.sqrt(2.0 * math.log(period.number))
-            for arm in range(arms):
-                shares[arm] = bonus
-        for arm in range(arms):
-            width = self.sigma / math.sqrt(seen.information[arm])
-            shares[arm] = seen.score[arm] / seen.information[arm] + shares[arm] * width
-        whole_unit(largest(shares, rng), shares)
+            if not seen.information[arm] > 0.0:
+                whole_unit(first_unseen(seen.information, rng), shares)
+                return
+            if self.moss:
+                left = math.log(periods / (arms * max(seen.count[arm], 1.0)))
+                bonus = 2.0 * self.sigma * math.sqrt(max(0.0, left))
+            variance = 1.0 / seen.information[arm]
+            index = seen.score[arm] * variance + bonus * math.sqrt(variance)
+            if index > best:
+                best, chosen, ties = index, arm, 1
+            elif index == best:
+                ties += 1
+                if rng.random() * ties < 1.0:
+                    chosen = arm
+        whole_unit(chosen, shares)
 
 
 class Thompson(Policy):

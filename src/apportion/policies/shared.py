@@ -60,21 +60,6 @@ def leading_arm(numerators: Any, denominators: Any, rng: Any) -> int:
 
 
 @kernel
-def largest(values: Any, rng: Any) -> int:
-    """The place of the largest value, ties broken by chance."""
-    chosen = 0
-    ties = 1
-    for place in range(1, len(values)):
-        if values[place] > values[chosen]:
-            chosen, ties = place, 1
-        elif values[place] == values[chosen]:
-            ties += 1
-            if rng.random() * ties < 1.0:
-                chosen = place
-    return chosen
-
-
-@kernel
 def whole_unit(arm: int, shares: Any) -> None:
     """Pool: everything on one arm."""
     for other in range(len(shares)):
