@@ -25,6 +25,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -41,6 +42,8 @@ _kernels: list[Callable[..., Any]] = []
 _generics: dict[Callable[..., Any], dict[type, Callable[..., Any]]] = {}
 _registered: set[Any] = set()
 _names: Counter[str] = Counter()
+# Simulations compile from several threads: none may see a record type before it has its name.
+_naming = threading.RLock()
 
 
 def kernel(function: F) -> F:
@@ -84,16 +87,18 @@ def compiled(function: Callable[..., Any]) -> Any:
 
     from apportion import _compiler
 
-    _register()
+    with _naming:
+        _register()
     dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
     _compiler.keep_on_disk(dispatcher, function)
 
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:
-        _register()  # a policy defined since the last call must be known before its first compilation
-        for argument in arguments:
-            if hasattr(argument, "_fields"):
-                _name_apart(type(argument))
+        with _naming:
+            _register()  # a policy defined since the last call must be known before its first compilation
+            for argument in arguments:
+                if hasattr(argument, "_fields"):
+                    _name_apart(type(argument))
         return dispatcher(*arguments)
 
     call.dispatcher = dispatcher  # type: ignore[attr-defined]
@@ -200,23 +205,20 @@ def _code_bytes(code: CodeType) -> bytes:
     return code.co_code + repr((constants, code.co_names, code.co_varnames)).encode()
 
 
+# What simulated numbers are made of; anything else may change without touching a result.
+_SOURCES = (
+    "checks.py", "cone.py", "confidence.py", "estimators.py", "kernels.py", "law.py", "noise.py", "policies",
+    "probability.py", "simulation", "statistics.py", "theory",
+)  # fmt: skip
+
+
 @functools.cache
 def package_digest() -> str:
     """A digest of the sources that simulated numbers depend on: a result is kept under it, and so is a sweep."""
     root = Path(__file__).parent
-    aside = ("cli", "web", "live", "testing", "scenarios", "figures.py", "report.py", "tables.py", "beliefs.py")
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         relative = path.relative_to(root)
-        if relative.parts[0] not in aside:
+        if relative.parts[0] in _SOURCES:
             digest.update(str(relative).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
-
-
-def source_digest(cls: type) -> str:
-    """A digest of the file that defines a class, or of the class where there is no file."""
-    try:
-        source = Path(inspect.getfile(cls)).read_bytes()
-    except (TypeError, OSError):
-        source = repr(sorted(vars(cls))).encode()
-    return hashlib.sha256(source).hexdigest()

@@ -23,7 +23,10 @@ def runs(policy, instance, horizon, replications, seed):
     means, gaps = np.array(instance.means), np.array(instance.gaps)
     regret, memory = np.empty((replications, 1)), np.empty((replications, arms))
     table = np.zeros((replications, len(Sums._fields), arms))
-    nothing = (np.empty(0), np.empty((0, arms)), np.empty(0, dtype=np.int32), np.empty((0, arms), dtype=np.bool_))
+    nothing = (
+        np.empty(0), np.empty((0, arms)), np.empty(0, dtype=np.int32), np.empty((0, arms), dtype=np.bool_),
+        np.empty(0),
+    )  # fmt: skip
     record = policy.prepared(arms, horizon)
     for r in range(replications):
         rng = np.random.Generator(np.random.SFC64([seed, r]))

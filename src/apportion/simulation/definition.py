@@ -19,27 +19,39 @@
     [[policy]]
     name = "SuccessiveElimination"
     radius = "anytime"
+
+    [[policy]]                      # one's own, from a file beside this one
+    name = "Leading"
+    file = "my_policy.py"
 """
 
 from __future__ import annotations
 
-import importlib
+import hashlib
+import importlib.util
 import itertools
+import math
 import re
 import sys
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
-from apportion.errors import ApportionError, InvalidValue
+from apportion import checks
+from apportion.errors import ApportionError, InvalidValue, UnknownName
 from apportion.law import Instance
-from apportion.policies import find_policy
+from apportion.policies import Policy, find_policy
+from apportion.simulation.execute import reason_of
 from apportion.simulation.families import means_of
-from apportion.simulation.run import Informed, Plan, make_plan
+from apportion.simulation.run import LONGEST_HORIZON, Informed, Plan, make_plan, require_fit, require_memory
+from apportion.simulation.task import SOURCE_MARK
 
 _SWEEP = {"name", "seed", "replications", "horizon", "periods", "record", "common", "engine"}
 _GRID = {"family", "b", "arms", "gap", "sigma", "noise"}
 _INSTANCE = {"means", "b", "sigma", "noise"}
+MOST_INSTANCES = 100_000
 
 
 class Definition(NamedTuple):
@@ -64,8 +76,8 @@ def read_definition(path: Path) -> Definition:
         raise InvalidValue(f"{path} must be a text file in UTF-8; got byte {error.start} that is not.") from error
     try:
         content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidValue(f"{path} is not valid TOML: {error}.") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidValue(f"{path} is not valid TOML: {reason_of(error).partition(': ')[2]}.") from error
     return _Reader(path, text, content).read()
 
 
@@ -81,58 +93,84 @@ class _Reader:
         self._known("sweep", sweep, _SWEEP)
         candidates, files = self._policies()
         instances = self._instances()
-        horizons = sweep.get("horizon")
-        if horizons is None:
+        if "horizon" not in sweep:
             raise self._complain("sweep", "horizon", "is missing: the number of periods")
-        plans = []
-        for horizon in horizons if isinstance(horizons, list) else [horizons]:
+        plans: list[Plan] = []
+        for horizon in self._horizons(sweep["horizon"]):
+            self._require_fit(candidates, instances, horizon)
             try:
                 plan = make_plan(
                     candidates, instances, horizon, sweep.get("replications", 100), sweep.get("seed", 0),
                     sweep.get("record", ["regret", "reward"]), sweep.get("periods"), sweep.get("common", False),
                     sweep.get("engine", "auto"),
                 )  # fmt: skip
+                plans.append(plan)
+                require_memory(plans)
             except ApportionError as error:
-                key = next((name for name in _SWEEP if f"`{name}`" in str(error)), "horizon")
+                key = _named(error, _SWEEP, "horizon")
                 raise self._complain("sweep", key, f"is not possible: {error}") from error
-            plans.append(plan)
         return Definition(str(sweep.get("name", self.path.stem)), tuple(plans), tuple(files))
 
+    def _horizons(self, given: Any) -> list[int]:
+        listed = given if isinstance(given, list) else [given]
+        try:
+            horizons = [checks.whole("horizon", horizon, low=1, high=LONGEST_HORIZON) for horizon in listed]
+        except InvalidValue as error:
+            raise self._complain("sweep", "horizon", f"is not possible: {error}") from error
+        if not horizons or len(set(horizons)) < len(horizons):
+            raise self._complain("sweep", "horizon", f"must be one number, or several different ones; got {given}")
+        return horizons
+
+    def _require_fit(self, candidates: list[Informed], instances: list[Instance], horizon: int) -> None:
+        """What does not fit together is put down to the policy."""
+        for place, candidate in enumerate(candidates):
+            for number, instance in enumerate(instances):
+                try:
+                    require_fit(candidate, instance, horizon, rehearse=number == 0)
+                except ApportionError as error:
+                    cause = error.__cause__ or error
+                    key = _named(cause, candidate.parameters, "")
+                    told = _told(cause) if key else str(error)  # a parameter that is wrong is so on every instance
+                    raise self._complain("policy", key or "name", f"is not possible: {told}", place) from error
+
     def _policies(self) -> tuple[list[Informed], list[Path]]:
-        entries = self.content.get("policy", [])
-        if not isinstance(entries, list) or not entries:
-            raise InvalidValue(f"{self.path}: at least one [[policy]] must be given; got none.")
         candidates, files = [], []
-        for place, entry in enumerate(entries):
-            parameters = dict(entry)
+        for place, entry in enumerate(self._entries("policy")):
+            parameters = {name: _frozen(value) for name, value in entry.items()}
             name, file = parameters.pop("name", None), parameters.pop("file", None)
             if not isinstance(name, str):
                 raise self._complain("policy", "name", "must be the name of a policy", place)
-            if file is not None:
-                files.append((self.path.parent / str(file)).resolve())
-                self._import(files[-1], place)
             try:
-                cls = find_policy(name)
-                candidate = Informed(cls, parameters)
-                candidate.on(Instance((1.0, 0.5), b=parameters.get("b", 0.75)))
-            except (ApportionError, TypeError) as error:
-                key = next((given for given in parameters if given in str(error)), "name")
-                raise self._complain("policy", key, f"is not possible: {error}", place) from error
-            candidates.append(candidate)
-        return candidates, files
+                if file is None:
+                    cls = find_policy(name)
+                else:
+                    files.append(self._file(file, place))
+                    cls = self._own_policy(files[-1], name, place)
+            except UnknownName as error:
+                raise self._complain("policy", "name", f"is not possible: {error}", place) from error
+            candidates.append(Informed(cls, parameters))
+        if not candidates:
+            raise InvalidValue(f"{self.path}: at least one [[policy]] must be given; got none.")
+        return candidates, list(dict.fromkeys(files))
 
-    def _import(self, file: Path, place: int) -> None:
-        if not file.is_file() or file.suffix != ".py":
-            raise self._complain(
-                "policy", "file", f"must be a Python file beside the sweep; got {file.name!r}", place
-            )
-        if str(file.parent) not in sys.path:
-            sys.path.insert(0, str(file.parent))
-        importlib.invalidate_caches()
-        importlib.import_module(file.stem)
+    def _file(self, given: Any, place: int) -> Path:
+        file = self.path.parent / str(given)
+        if not isinstance(given, str) or file.suffix != ".py" or not file.is_file():
+            raise self._complain("policy", "file", f"must be a Python file; got {checks.shown(given)}", place)
+        return file.resolve()
+
+    def _own_policy(self, file: Path, name: str, place: int) -> type[Policy]:
+        try:
+            module = load_module(file)
+        except (Exception, SystemExit) as error:  # the file is the user's: anything can go wrong in it
+            raise self._complain("policy", "file", f"cannot be loaded: {_told(error)}", place) from error
+        cls = getattr(module, name, None)
+        if not isinstance(cls, type) or not issubclass(cls, Policy):
+            raise self._complain("policy", "name", f"must be a policy of {file.name}; got {name!r}", place)
+        return cls
 
     def _instances(self) -> list[Instance]:
-        instances = [self._instance(entry, place) for place, entry in enumerate(self.content.get("instance", []))]
+        instances = [self._instance(entry, place) for place, entry in enumerate(self._entries("instance"))]
         if "grid" in self.content:
             instances += self._grid()
         if not instances:
@@ -141,11 +179,17 @@ class _Reader:
 
     def _instance(self, entry: dict[str, Any], place: int) -> Instance:
         self._known("instance", entry, _INSTANCE, place)
+        for key in ("means", "b"):
+            if key not in entry:
+                raise self._complain("instance", key, "is missing", place)
         try:
-            return Instance(**entry)
+            instance = Instance(**entry)
         except (ApportionError, TypeError) as error:
-            key = next((name for name in _INSTANCE if f"`{name}" in str(error)), "means")
-            raise self._complain("instance", key, f"is not possible: {error}", place) from error
+            key = _named(error, _INSTANCE, "noise")
+            raise self._complain("instance", key, f"is not possible: {_told(error)}", place) from error
+        if instance.arms < 2:
+            raise self._complain("instance", "means", "must be at least two numbers, one per arm; got one", place)
+        return instance
 
     def _grid(self) -> list[Instance]:
         grid = self._table("grid")
@@ -155,22 +199,33 @@ class _Reader:
         for name in ("b", "arms", "gap"):
             if name not in axes:
                 raise self._complain("grid", name, "is missing")
+        for name, listed in axes.items():
+            if not listed:
+                raise self._complain("grid", name, "must have at least one value; got none")
+        if math.prod(map(len, axes.values())) > MOST_INSTANCES:
+            raise self._complain("grid", "b", f"and the others must make at most {MOST_INSTANCES:,} instances")
         instances = []
         for values in itertools.product(*axes.values()):
             point = dict(zip(axes, values))
             try:
                 means = means_of(point["family"], point["arms"], point["gap"])
                 instances.append(Instance(means, point["b"], point["sigma"], point["noise"]))
-            except ApportionError as error:
-                key = next((name for name in axes if f"`{name}`" in str(error)), "b")
-                raise self._complain("grid", key, f"is not possible: {error}") from error
+            except (ApportionError, TypeError) as error:
+                key = _named(error, axes, "noise")
+                raise self._complain("grid", key, f"is not possible: {_told(error)}") from error
         return instances
 
     def _table(self, name: str) -> dict[str, Any]:
         table = self.content.get(name, {})
         if not isinstance(table, dict):
-            raise InvalidValue(f"{self.path}: [{name}] must be a table; got {table!r}.")
+            raise self._complain("", name, f"must be a table, [{name}]; got {checks.shown(table)}")
         return table
+
+    def _entries(self, name: str) -> list[dict[str, Any]]:
+        entries = self.content.get(name, [])
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            raise self._complain("", name, f"must be tables, each under [[{name}]]; got {checks.shown(entries)}")
+        return entries
 
     def _known(self, table: str, given: dict[str, Any], known: set[str], place: int = 0) -> None:
         for key in given:
@@ -180,21 +235,78 @@ class _Reader:
     def _complain(self, table: str, key: str, what: str, place: int = 0) -> InvalidValue:
         line = self._line(table, key, place)
         where = f"{self.path}, line {line}" if line else str(self.path)
-        return InvalidValue(f"{where}: `{table}.{key}` {what}.".replace("`.", "`").replace("..", "."))
+        name = f"{table}.{key}" if table else key
+        return InvalidValue(f"{where}: `{name}` {what.removesuffix('.')}.")
 
     def _line(self, table: str, key: str, place: int) -> int | None:
-        """The line of a key in a table (the `place`-th of an array of tables); the header's where it is missing."""
-        current, seen, header = "", -1, None
+        """The line of a key in a table (the `place`-th of an array of tables); the table's where it is missing."""
+        wanted = f"{table}.{key}".removeprefix(".")
+        current, seen, fallback = "", -1, None
         for number, line in enumerate(self.text.splitlines(), start=1):
-            opened = re.match(r"\s*\[\[?\s*([\w.\- ]+?)\s*\]?\]", line)
-            if opened:
-                current = opened.group(1)
+            if opened := re.match(r"\s*\[\[?([^\[\]=]+)\]\]?\s*(?:#.*)?$", line):
+                current = _bare(opened.group(1))
                 seen += current == table
-                if current == table and seen == place:
-                    header = number
-                if not table and current == key:
+                if current == wanted or (current == table and seen == place):
+                    fallback = fallback or number
+                    if not table:
+                        return number
+            elif assigned := re.match(r"([^=#]+)=", line):
+                name = f"{current}.{_bare(assigned.group(1))}".removeprefix(".")
+                if name == wanted and seen in (place, -1):
                     return number
-            found = re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", line)
-            if found and current == table and seen in (place, -1):
-                return number
-        return header
+                if name == table:  # as in sweep = {horizon = 10}
+                    fallback = fallback or number
+        return fallback
+
+
+def _bare(key: str) -> str:
+    """A key as written, without blanks and quotes."""
+    return ".".join(part.strip().strip("\"'") for part in key.split("."))
+
+
+def _named(error: BaseException, keys: Iterable[str], otherwise: str) -> str:
+    """The key that an error is about: the first that its sentence names."""
+    said = str(error)
+    places = {key: re.search(rf"`{re.escape(key)}[`\[]|'{re.escape(key)}'", said) for key in keys}
+    found = {key: match.start() for key, match in places.items() if match}
+    return min(found, key=lambda key: found[key]) if found else otherwise
+
+
+def _told(error: BaseException) -> str:
+    return str(error) if isinstance(error, ApportionError) else reason_of(error)
+
+
+def _frozen(value: Any) -> Any:
+    """Lists as tuples: parameters are immutable, and compiled code takes no lists."""
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
+
+
+def load_module(file: Path) -> ModuleType:
+    """The module of a file as it is now, importable by its name, also in other processes of this machine.
+
+    It is made from the source and never from byte code: Python takes byte code for current if the file's second and
+    size are the same, which two quick edits can bring about.
+    """
+    name, source = file.stem, file.read_bytes()
+    digest = hashlib.sha256(source).hexdigest()
+    known = sys.modules.get(name)
+    if known is not None:
+        if Path(getattr(known, "__file__", None) or "").resolve() != file:
+            raise InvalidValue(f"`file` must have a name that no other module has; got {file.name}.")
+        if getattr(known, SOURCE_MARK, None) == digest:
+            return known
+    elif importlib.util.find_spec(name) is not None and str(file.parent) not in sys.path:
+        raise InvalidValue(f"`file` must have a name that no other module has; got {file.name}.")
+    code = compile(source, str(file), "exec")
+    if str(file.parent) not in sys.path:
+        sys.path.append(str(file.parent))
+    module = ModuleType(name)
+    module.__file__ = str(file)
+    setattr(module, SOURCE_MARK, digest)
+    sys.modules[name] = module
+    try:
+        exec(code, module.__dict__)
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
+    return module

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +14,22 @@ from apportion.policies.contract import Period, Policy, allocate
 from apportion.simulation.streams import Streams, restart
 from apportion.statistics import Floats, observe, weights
 
+# Shares may miss 1 by rounding only.
+SUM_TOLERANCE: Final = 1e-9
+
 
 class Record(NamedTuple):
-    """What a run writes at its marks: (marks,) or (marks, arms) arrays; of length 0 where not wanted."""
+    """What a run writes at its marks: (marks,) or (marks, arms) arrays; of length 0 where not wanted.
+
+    `eliminated` is one number per arm: the last period in which it was active, 0 if it stayed, NaN if it never was.
+    """
 
     regret: Floats
     reward: Floats
     shares: Floats
     leader: NDArray[np.int32]
     active: NDArray[np.bool_]
+    eliminated: Floats
 
 
 @kernel
@@ -67,16 +75,34 @@ def play(
                 earned += returned
             elif draw_all:
                 outcome(0.0, 0.0, noise, 1.0, noise_rng)
+        if len(record.eliminated) > 0:
+            note_active(number, horizon, shares, record.eliminated)
         if mark < len(marks) and marks[mark] == number:
             write_down(record, mark, lost, earned, shares)
             mark += 1
 
 
 @kernel
+def note_active(number: int, horizon: int, shares: Any, eliminated: Any) -> None:
+    """The arms that are active in this period: those that get at least half of what the leader gets."""
+    largest = shares[0]
+    for arm in range(len(shares)):
+        largest = max(largest, shares[arm])
+    for arm in range(len(shares)):
+        if shares[arm] >= 0.5 * largest:
+            eliminated[arm] = number if number < horizon else 0
+
+
+@kernel
 def write_down(record: Any, mark: int, lost: float, earned: float, shares: Any) -> None:
-    """Fill in one mark of what is wanted."""
+    """Fill in one mark of what is wanted; the regret of shares that are none is NaN, so that it is noticed."""
+    total = 0.0
+    sound = True
+    for arm in range(len(shares)):
+        total += shares[arm]
+        sound = sound and shares[arm] >= 0.0
     if len(record.regret) > 0:
-        record.regret[mark] = lost
+        record.regret[mark] = lost if sound and abs(total - 1.0) <= SUM_TOLERANCE else math.nan
     if len(record.reward) > 0:
         record.reward[mark] = earned
     if len(record.shares) > 0:
@@ -117,7 +143,7 @@ def play_block(
     marks: Any,
     block: Any,
 ) -> None:
-    """`play` for each row of `seeds`; `seen` are the rows of `table`; `memory` and `block` have a row for each run."""
+    """`play` for each row of `seeds`; `seen` are the rows of `table`; `memory` and `block` have a row per run."""
     for run in range(len(seeds)):
         restart(rng, state, seeds[run])
         if draw_all:
@@ -127,7 +153,10 @@ def play_block(
                 table[row, arm] = 0.0
         for arm in range(len(first_memory)):
             memory[run, arm] = first_memory[arm]
-        record = Record(block.regret[run], block.reward[run], block.shares[run], block.leader[run], block.active[run])
+        record = Record(
+            block.regret[run], block.reward[run], block.shares[run], block.leader[run], block.active[run],
+            block.eliminated[run],
+        )  # fmt: skip
         play(
             policy, seen, memory[run], noise, means, gaps, b, sigma, horizon, rng, noise_rng, draw_all, marks, record
         )  # fmt: skip
@@ -160,9 +189,10 @@ class Dense:
 
 def blank_record(runs: int, marks: int, arms: int, wanted: Any = ("regret", "reward")) -> Record:
     """Arrays for the records of some runs; what is not wanted has length 0 in its second axis, and is left out."""
-    shapes = {"regret": (), "reward": (), "shares": (arms,), "leader": (), "active": (arms,)}
+    per_mark = {"regret": (), "reward": (), "shares": (arms,), "leader": (), "active": (arms,)}
     kinds = {"leader": np.int32, "active": np.bool_}
-    return Record(*(
-        np.zeros((runs, marks if name in wanted else 0, *shape), kinds.get(name, np.float64))
-        for name, shape in shapes.items()
-    ))  # fmt: skip
+    arrays: dict[str, Any] = {
+        name: np.zeros((runs, marks if name in wanted else 0, *shape), kinds.get(name, np.float64))
+        for name, shape in per_mark.items()
+    }
+    return Record(**arrays, eliminated=np.full((runs, arms if "eliminated" in wanted else 0), np.nan))

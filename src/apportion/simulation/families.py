@@ -7,6 +7,7 @@ from collections.abc import Callable
 from apportion import checks
 
 BASE = 0.5
+MOST_ARMS = 1_000_000
 
 
 def one_good_arm(arms: int, gap: float) -> tuple[float, ...]:
@@ -58,4 +59,4 @@ FAMILIES: dict[str, Callable[[int, float], tuple[float, ...]]] = {
 def means_of(family: str, arms: int, gap: float) -> tuple[float, ...]:
     """The means of a family by its name."""
     shape = FAMILIES[checks.choice("family", family, tuple(FAMILIES))]
-    return shape(checks.whole("arms", arms, low=2), checks.number("gap", gap, low=0.0))
+    return shape(checks.whole("arms", arms, low=2, high=MOST_ARMS), checks.number("gap", gap, low=0.0))

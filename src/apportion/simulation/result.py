@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import os
 from collections.abc import Sequence
@@ -24,9 +26,10 @@ class Result:
     """Regret and reward by policy, instance, replication and period.
 
     `dataset` is the xarray Dataset: `regret` and `reward` with dimensions (policy, instance, replication, period);
-    on request `shares` and `active` with a last dimension `arm`, `leader`, and `eliminated` (the last active
-    period of each arm, 0 if it stayed). Along `instance` there are also b, arms, sigma, gap and noise. The seed, the
-    versions and the whole definition are in `provenance`.
+    on request `shares` and `active` with a last dimension `arm`, `leader`, and `eliminated` (the last period in which
+    an arm was active, 0 if it stayed, NaN if it never was). The leader is the arm with the largest share, the first
+    of them where several are; active are the arms that get at least half as much. Along `instance` there are also b,
+    arms, sigma, gap and noise. The seed, the versions and the whole definition are in `provenance`.
     """
 
     def __init__(self, dataset: xr.Dataset) -> None:
@@ -53,7 +56,8 @@ class Result:
         import numpy as np
         import pandas as pd
 
-        final = self.dataset[checks.choice("variable", variable, ("regret", "reward"))].isel(period=-1)
+        recorded = tuple(name for name in ("regret", "reward") if name in self.dataset)
+        final = self.dataset[checks.choice("variable", variable, recorded)].isel(period=-1)
         rows = []
         for policy in final["policy"].values:
             for instance in final["instance"].values:
@@ -68,7 +72,7 @@ class Result:
         return pd.DataFrame(rows).set_index(["policy", "instance"])
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row per policy, instance, replication and period."""
+        """One row per policy, instance, replication and period, with b, arms, sigma, gap and noise beside."""
         wanted = [name for name in ("regret", "reward", "leader") if name in self.dataset]
         return self.dataset[wanted].to_dataframe()
 
@@ -81,12 +85,18 @@ class Result:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a netCDF file that `load_result` reads; the old file stays until the new one is whole."""
         target = Path(path)
-        draft = target.with_name(target.name + ".part")
-        self.dataset.to_netcdf(draft, engine="h5netcdf", encoding=_compressed(self.dataset))
-        os.replace(draft, target)
+        draft = target.with_name(f"{target.name}.{os.getpid()}.part")
+        try:
+            self.dataset.to_netcdf(draft, engine="h5netcdf", encoding=_compressed(self.dataset))
+            os.replace(draft, target)
+        except OSError as error:
+            raise checks.refuse("path", "a file that can be written", f"{target} ({error})") from error
+        finally:
+            with contextlib.suppress(OSError):
+                draft.unlink(missing_ok=True)
 
     def __repr__(self) -> str:
-        sizes = ", ".join(f"{count} {name}{'s' if count != 1 else ''}" for name, count in self.dataset.sizes.items())
+        sizes = ", ".join(f"{count} {_counted(str(name), count)}" for name, count in self.dataset.sizes.items())
         return f"<Result of {sizes}>"
 
 
@@ -103,9 +113,6 @@ def load_result(path: str | os.PathLike[str]) -> Result:
         raise IncompatibleState(f"{path} cannot be read as a result: {error}") from error
     if dataset.attrs.get("format") != FORMAT:
         raise IncompatibleState(f"{path} is not a result of apportion.")
-    for name in ("active",):  # netCDF has no truth values
-        if name in dataset:
-            dataset[name] = dataset[name].astype(bool)
     return Result(dataset)
 
 
@@ -114,10 +121,20 @@ def _compressed(dataset: xr.Dataset) -> dict[Any, dict[str, Any]]:
 
 
 def labels(names: Sequence[str]) -> list[str]:
-    """Names made different: the second of two alike gets ' #2'."""
-    seen: dict[str, int] = {}
-    result = []
+    """Names made different: the second of two alike gets ' #2'.
+
+    >>> labels(["Odds", "UCB", "Odds"])
+    ['Odds', 'UCB', 'Odds #2']
+    """
+    result: dict[str, None] = {}
+    given = set(names)
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        result.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
-    return result
+        numbered = (label for number in itertools.count(2) if (label := f"{name} #{number}") not in given)
+        result[next(label for label in itertools.chain([name], numbered) if label not in result)] = None
+    return list(result)
+
+
+def _counted(name: str, count: int) -> str:
+    if count == 1:
+        return name
+    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"

@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from apportion import checks
 from apportion._version import __version__
-from apportion.errors import ApportionError
+from apportion.errors import ApportionError, InvalidValue
 from apportion.kernels import package_digest
 from apportion.law import Instance
 from apportion.policies import Policy
-from apportion.simulation.execute import execute
+from apportion.simulation.engine import Dense, blank_record
+from apportion.simulation.execute import execute, reason_of
+from apportion.simulation.leap import refusal, why_not
 from apportion.simulation.result import FORMAT, Result, labels
-from apportion.simulation.task import RECORDS, Arrays, Task
-
-if TYPE_CHECKING:
-    pass
+from apportion.simulation.streams import streams
+from apportion.simulation.task import LEAP_RECORDS, RECORDS, Arrays, Task, own_code, require_shares
 
 # Replications per task: small enough to spread over workers and to lose little when one dies.
-CHUNK_ARM_PERIODS = 20_000_000
+CHUNK_ARM_PERIODS = 5_000_000
 LARGEST_CHUNK = 1_000
+# From this horizon on, "auto" leaps where it can.
+LEAP_FROM = 100_000
+
+LONGEST_HORIZON = 10**15
+MOST_MARKS = 1_000_000
+SHOWN_FAILURES = 20
+# Periods of the rehearsal of a policy that is not ours.
+REHEARSED = 5
 
 
 @dataclass(frozen=True)
@@ -44,8 +54,6 @@ class Informed:
 
     def on(self, instance: Instance) -> Policy:
         """The policy for that instance."""
-        import dataclasses
-
         truth = {"b": instance.b, "sigma": instance.sigma, "means": instance.means}
         takes = {item.name for item in dataclasses.fields(self.cls)}  # type: ignore[arg-type]
         return self.cls(**{**{name: value for name, value in truth.items() if name in takes}, **self.parameters})
@@ -79,21 +87,43 @@ class Plan:
         candidate = self.policies[place]
         return candidate.on(instance) if isinstance(candidate, Informed) else candidate
 
+    def engine_for(self, policy: Policy, instance: Instance) -> str:
+        """The engine that runs a policy on an instance: "auto" leaps over a long horizon where that can be done."""
+        if self.engine == "auto":
+            long = self.horizon >= LEAP_FROM
+            return "leap" if long and why_not(policy, instance, self.horizon, self.common) is None else "dense"
+        return self.engine
+
     def tasks(self) -> list[tuple[int, int, Task]]:
         """(place of the policy, place of the instance, task); the cut into tasks does not change any number."""
         found = []
         for p in range(len(self.policies)):
             for i, instance in enumerate(self.instances):
                 policy = self.policy(p, instance)
-                size = max(1, min(LARGEST_CHUNK, CHUNK_ARM_PERIODS // (self.horizon * instance.arms)))
+                engine = self.engine_for(policy, instance)
+                whole = LARGEST_CHUNK if engine == "leap" else CHUNK_ARM_PERIODS // (self.horizon * instance.arms)
+                size = max(1, min(LARGEST_CHUNK, whole))
                 for first in range(0, self.replications, size):
                     last = min(first + size, self.replications)
                     task = Task(
                         policy, instance, self.horizon, self.marks, self.record, self.seed, first, last, self.common,
-                        self.engine,
+                        engine,
                     )  # fmt: skip
                     found.append((p, i, task))
         return found
+
+    def own_policies(self) -> dict[str, str]:
+        """The policies that are not ours, each with a digest of its code."""
+        classes = [item.cls if isinstance(item, Informed) else type(item) for item in self.policies]
+        return {cls.__name__: digest for cls in classes if (digest := own_code(cls))}
+
+    def needed_bytes(self) -> int:
+        """How much memory the result takes."""
+        arms = max(instance.arms for instance in self.instances)
+        wide = sum(name in self.record for name in ("shares", "active"))
+        narrow = len(self.record) - wide - ("eliminated" in self.record)
+        cells = len(self.marks) * (narrow + wide * arms) + arms * ("eliminated" in self.record)
+        return 8 * cells * self.replications * len(self.policies) * len(self.instances)
 
     def describe(self) -> dict[str, Any]:
         """Plain data for the provenance."""
@@ -134,13 +164,21 @@ def simulate(
 
     A policy may be given as a class (or `Informed`): it is then told the b, σ and means of each instance.
 
-    - `record`: any of regret, reward, shares, leader, active, eliminated.
+    - `record`: any of regret (which is there always), reward, shares, leader, active, eliminated; see `Result`.
     - `periods`: when to record: a number of log-spaced periods (50 by default), or the periods themselves.
-    - `common`: the same noise for every policy, for sharper comparisons.
+    - `common`: the same noise for every policy, for sharper comparisons. (`Batch` noise depends on the amounts: there
+      the runs of two policies part ways with their first different split.)
     - `workers`: threads on this machine (all cores by default); or `executor`: any `concurrent.futures.Executor`, or
       a Dask `distributed.Client`. Every (policy, instance, replication) has its own stream from `seed`: the numbers
       are the same to the last bit for any of these.
+    - `engine`: "dense" runs every period. "leap" goes from event to event, exact in law, to horizons of 10^12, for
+      Gaussian noise and `SuccessiveElimination`, `EpsilonGreedy`, `FollowTheLeader`, `Uniform` and `Oracle`. The
+      result then has `changes` (how often another arm led, or one left the race) and `leap_error`, a bound on the
+      probability that a run missed one. "auto" leaps where it can and the horizon is at least 100,000.
     - `progress`: True, False, or None for a bar on a terminal only.
+
+    A task that fails, whatever worker tries it, does not stop the others: `SimulationFailed` then has its parameters,
+    and in `result` what the others found.
 
     >>> from apportion import Instance, Uniform
     >>> world = Instance(means=(1.0, 0.5), b=0.75)
@@ -151,15 +189,29 @@ def simulate(
     plan = make_plan(policies, instances, horizon, replications, seed, record, periods, common, engine)
     jobs = plan.tasks()
     found = execute([task for _, _, task in jobs], workers=workers, executor=executor, progress=progress)
+    result = gather(plan, jobs, found.arrays)
     if found.failures:
-        task, reason = found.failures[0]
-        more = f" ({len(found.failures) - 1} more tasks failed.)" if len(found.failures) > 1 else ""
-        raise SimulationFailed(f"The simulation of {task} failed: {reason}.{more}")
-    return gather(plan, jobs, found.arrays)
+        raise SimulationFailed(found.failures, f"{len(found.failures)} of {len(jobs)} tasks failed", [result])
+    return result
 
 
 class SimulationFailed(ApportionError):
-    """A task of a simulation failed every time it was tried; the message has its parameters."""
+    """Tasks of a simulation failed every time they were tried; the message has their parameters.
+
+    `failures` are the tasks, each with the reason; `results` what the other tasks found, NaN where it is missing.
+    """
+
+    def __init__(self, failures: Sequence[tuple[Task, str]], heading: str, results: Sequence[Result]) -> None:
+        lines = [f"  {task}: {reason}." for task, reason in failures[:SHOWN_FAILURES]]
+        if len(failures) > len(lines):
+            lines.append(f"  and {len(failures) - len(lines):,} more.")
+        super().__init__("\n".join([f"{heading}:", *lines]))
+        self.failures, self.results = tuple(failures), tuple(results)
+
+    @property
+    def result(self) -> Result | None:
+        """The first of `results`."""
+        return self.results[0] if self.results else None
 
 
 def make_plan(
@@ -174,24 +226,54 @@ def make_plan(
             raise checks.refuse("instances", "a list of apportion.Instance", world)
         if world.arms < 2:
             raise checks.refuse("instances", "worlds with at least two arms", world.label)
-    total = checks.whole("horizon", horizon, low=1)
-    wanted = tuple(name for name in RECORDS if name in {checks.choice("record", name, RECORDS) for name in record})
-    checks.choice("engine", engine, ("auto", "dense"))
+    total = checks.whole("horizon", horizon, low=1, high=LONGEST_HORIZON)
+    chosen = checks.choice("engine", engine, ("auto", "dense", "leap"))
     plan = Plan(
         candidates, worlds, total, checks.whole("replications", replications, low=1),
-        checks.whole("seed", seed, low=0), _marks(periods, total), wanted, checks.flag("common", common), "dense",
+        checks.whole("seed", seed, low=0), _marks(periods, total), _records(record), checks.flag("common", common),
+        chosen,
     )  # fmt: skip
-    for place in range(len(candidates)):
-        for world in worlds:
-            policy = plan.policy(place, world)
-            policy.prepared(world.arms, total)
-            policy.initial_memory(world.arms)
-    _require_memory(plan)
+    require_memory([plan])
+    for candidate in candidates:
+        for place, world in enumerate(worlds):
+            require_fit(candidate, world, total, rehearse=place == 0)
+            policy = candidate.on(world) if isinstance(candidate, Informed) else candidate
+            if chosen == "leap" and (reason := why_not(policy, world, total, plan.common)):
+                raise refusal(reason)
     return plan
 
 
+def require_fit(candidate: Policy | Informed, world: Instance, horizon: int, rehearse: bool = True) -> None:
+    """Refuse a policy that cannot run on an instance: it is made, prepared and, if it is not ours, tried out."""
+    try:
+        policy = candidate.on(world) if isinstance(candidate, Informed) else candidate
+        policy.prepared(world.arms, horizon)
+        policy.initial_memory(world.arms)
+        if not type(policy).__module__.startswith("apportion."):
+            json.dumps(policy.to_dict())
+            if rehearse:
+                _rehearse(policy, world, min(horizon, REHEARSED))
+    except ApportionError as error:
+        raise type(error)(f"{candidate.label} cannot run on {world.label}: {error}") from error
+    except Exception as error:  # a policy of the user's own can fail in any way
+        sentence = f"{candidate.label} cannot run on {world.label}: {reason_of(error)}."
+        raise InvalidValue(sentence) from error
+
+
+def _rehearse(policy: Policy, world: Instance, horizon: int) -> None:
+    """A few periods in plain Python, where a mistake has a name; compiled code would not notice a wrong index."""
+    marks = tuple(range(1, horizon + 1))
+    into = blank_record(1, len(marks), world.arms)
+    Dense(policy, world, horizon, marks, plain=True).run(streams("rehearsal", 0, 0, 1), into)
+    require_shares(policy, marks, into.regret)
+
+
 def _listed(name: str, given: Any) -> list[Any]:
-    items = [given] if isinstance(given, (Policy, Informed, Instance, type)) else list(given)
+    if isinstance(given, (Policy, Informed, Instance, type)):
+        return [given]
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise checks.refuse(name, "a list", given)
+    items = list(given)
     if not items:
         raise checks.refuse(name, "a list with at least one entry", items)
     return items
@@ -205,31 +287,52 @@ def _candidate(item: Any) -> Policy | Informed:
     raise checks.refuse("policies", "a list of policies such as apportion.Odds(b=0.75)", item)
 
 
+def _records(record: Any) -> tuple[str, ...]:
+    """What to record, in the usual order; regret always."""
+    if not isinstance(record, Iterable) and record is not None:
+        raise checks.refuse("record", "a list of names", record)
+    given = [record] if isinstance(record, str) else list(record or ())
+    wanted = {"regret", *(checks.choice("record", name, RECORDS) for name in given)}
+    return tuple(name for name in RECORDS if name in wanted)
+
+
 def _marks(periods: int | Sequence[int] | None, horizon: int) -> tuple[int, ...]:
     """The periods to record: as given, or log-spaced and ending at the horizon."""
-    if periods is None or checks.is_whole(periods):
-        count = checks.whole("periods", 50 if periods is None else periods, low=1)
+    if periods is None or isinstance(periods, (str, bytes)) or not isinstance(periods, Iterable):
+        count = checks.whole("periods", 50 if periods is None else periods, low=1, high=MOST_MARKS)
         spaced = np.unique(np.round(np.geomspace(1, horizon, count)).astype(np.int64)) if count > 1 else [horizon]
         return tuple(int(mark) for mark in spaced)
-    marks = sorted({checks.whole("periods", mark, low=1, high=horizon) for mark in periods})  # type: ignore[union-attr]
+    marks = sorted({checks.whole("periods", mark, low=1, high=horizon) for mark in periods})
     if not marks:
         raise checks.refuse("periods", "a number, or periods up to the horizon", periods)
     return tuple(marks)
 
 
-def _require_memory(plan: Plan) -> None:
+def require_memory(plans: Sequence[Plan]) -> None:
     """Refuse what would not fit, before anything is computed."""
-    arms = max(instance.arms for instance in plan.instances)
-    wide = sum(name in plan.record for name in ("shares", "active"))
-    cells = len(plan.marks) * (len(plan.record) - wide + wide * arms) + arms * ("eliminated" in plan.record)
-    needed = 8 * cells * plan.replications * len(plan.policies) * len(plan.instances)
-    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 2**34
+    needed = sum(plan.needed_bytes() for plan in plans)
+    available = _memory()
     if needed > 0.5 * available:
         raise checks.refuse(
             "replications",
-            f"few enough for memory: half of {available / 1e9:.0f} GB; fewer `periods` or `record` help",
-            f"{plan.replications:,}, which need {needed / 1e9:.0f} GB",
+            f"few enough for memory: half of {_size(available)}; fewer `periods` or less to `record` help",
+            f"{plans[0].replications:,}, which need {_size(needed)}",
         )
+
+
+def _memory() -> float:
+    """The bytes this machine has, or this container may use."""
+    if not hasattr(os, "sysconf"):
+        return 2.0**34
+    machine = float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    try:
+        return min(machine, float(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    except (OSError, ValueError):  # not in a container, or "max"
+        return machine
+
+
+def _size(count: float) -> str:
+    return f"{count / 1e9:,.3g} GB" if count < 1e15 else f"{count / 1e9:.1e} GB"
 
 
 def gather(plan: Plan, jobs: list[tuple[int, int, Task]], arrays: list[Arrays | None]) -> Result:
@@ -241,13 +344,14 @@ def gather(plan: Plan, jobs: list[tuple[int, int, Task]], arrays: list[Arrays | 
     per_period, per_arm = ("period",), ("arm",)
     shapes = {
         "regret": per_period, "reward": per_period, "leader": per_period, "shares": per_period + per_arm,
-        "active": per_period + per_arm, "eliminated": per_arm,
+        "active": per_period + per_arm, "eliminated": per_arm, **dict.fromkeys(LEAP_RECORDS, ()),
     }  # fmt: skip
     lengths = {"period": len(plan.marks), "arm": arms}
     blocks: dict[str, Any] = {}
-    for name in plan.record:
+    leapt = any(task.engine == "leap" for _, _, task in jobs)
+    for name in (*plan.record, *(LEAP_RECORDS if leapt else ())):
         kind = {"leader": np.int32, "active": np.bool_}.get(name, np.float64)
-        empty = np.nan if kind is np.float64 else 0
+        empty = {"leader": -1, "active": False}.get(name, np.nan)
         blocks[name] = np.full((*sizes, *(lengths[axis] for axis in shapes[name])), empty, kind)
     for (p, i, task), found in zip(jobs, arrays):
         for name, values in (found or {}).items():
@@ -265,9 +369,13 @@ def gather(plan: Plan, jobs: list[tuple[int, int, Task]], arrays: list[Arrays | 
 def _coordinates(plan: Plan) -> dict[str, Any]:
     worlds = plan.instances
     smallest = [min((gap for gap in world.gaps if gap > 0), default=0.0) for world in worlds]
+    arms = max(world.arms for world in worlds)
+    wide = {"arm": np.arange(arms)} if {"shares", "active", "eliminated"} & set(plan.record) else {}
     return {
+        **wide,
         "policy": labels([candidate.label for candidate in plan.policies]),
         "instance": labels([world.label for world in worlds]),
+        "replication": np.arange(plan.replications),
         "period": np.array(plan.marks),
         "b": ("instance", [world.b for world in worlds]),
         "arms": ("instance", [world.arms for world in worlds]),
@@ -289,5 +397,6 @@ def _provenance(plan: Plan) -> dict[str, Any]:
         "numba": numba.__version__,
         "xarray": xr.__version__,
         "machine": platform.machine(),
+        "own policies": plan.own_policies(),
         "definition": plan.describe(),
     }

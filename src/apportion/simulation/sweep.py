@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+import time
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from apportion.errors import Conflict
+from apportion.errors import Conflict, InvalidValue
 from apportion.simulation.definition import Definition
 from apportion.simulation.execute import Store, execute
 from apportion.simulation.result import Result
 from apportion.simulation.run import SimulationFailed, gather
 from apportion.simulation.task import Arrays, Task
+
+# A draft that is older than this belongs to a run that was killed.
+_STALE_SECONDS = 3600.0
 
 
 class FolderStore(Store):
@@ -25,14 +30,20 @@ class FolderStore(Store):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
+        for draft in folder.glob("*.part"):
+            with contextlib.suppress(OSError):
+                if time.time() - draft.stat().st_mtime > _STALE_SECONDS:
+                    draft.unlink()
 
     def load(self, task: Task) -> Arrays | None:
         """The arrays of a finished task; None if there is no whole file."""
         try:
-            with np.load(self._path(task), allow_pickle=False) as found:
-                return {name: found[name] for name in found.files}
-        except (OSError, ValueError, EOFError, KeyError):
+            with self._path(task).open("rb") as file, np.load(file, allow_pickle=False) as found:
+                arrays = {name: found[name] for name in found.files}
+        except Exception:  # no file, or something is wrong with it: running the task mends it
             return None
+        runs = task.last - task.first
+        return arrays if set(arrays) == set(task.returns) and all(len(a) == runs for a in arrays.values()) else None
 
     def save(self, task: Task, arrays: Arrays) -> None:
         """Write the arrays beside, then rename: a file is there whole or not at all."""
@@ -59,26 +70,29 @@ def run_sweep(
     """Run what is not finished yet; one result per horizon, each also saved in the folder as netCDF.
 
     A folder that holds another sweep is refused. A task that fails is reported with its parameters after the others
-    have finished.
+    have finished: `SimulationFailed`, with what they found in `results`.
     """
-    claim(definition, folder)
-    store = FolderStore(folder / "tasks")
     jobs = [plan.tasks() for plan in definition.plans]
     everything = [task for job in jobs for _, _, task in job]
-    done = execute(everything, workers=workers, executor=executor, progress=progress, store=store)
-    results, start = [], 0
-    for plan, job in zip(definition.plans, jobs):
-        arrays = done.arrays[start : start + len(job)]
-        start += len(job)
-        result = gather(plan, job, arrays)
-        if all(found is not None for found in arrays):
-            result.save(folder / f"result-T{plan.horizon}.nc")
-        results.append(result)
+    try:
+        claim(definition, folder)
+        store = FolderStore(folder / "tasks")
+        done = execute(everything, workers=workers, executor=executor, progress=progress, store=store)
+        results, start = [], 0
+        for plan, job in zip(definition.plans, jobs):
+            arrays = done.arrays[start : start + len(job)]
+            start += len(job)
+            results.append(gather(plan, job, arrays))
+            path = folder / f"result-T{plan.horizon}.nc"
+            if all(found is not None for found in arrays):
+                results[-1].save(path)
+            else:  # what an earlier version of the code left there is not the result
+                path.unlink(missing_ok=True)
+    except OSError as error:
+        raise InvalidValue(f"{folder} must be a folder that can be written; got {error}.") from error
     if done.failures:
-        lines = "\n".join(f"  {task}: {reason}" for task, reason in done.failures)
-        raise SimulationFailed(
-            f"{len(done.failures)} of {len(everything)} tasks failed; the others are kept in {folder}:\n{lines}"
-        )
+        heading = f"{len(done.failures)} of {len(everything)} tasks failed; the others are kept in {folder}"
+        raise SimulationFailed(done.failures, heading, results)
     return results
 
 
@@ -90,14 +104,14 @@ def claim(definition: Definition, folder: Path) -> None:
     if marker.exists():
         try:
             known = json.loads(marker.read_text(encoding="utf-8")).get("digest")
-        except (json.JSONDecodeError, AttributeError):
+        except (ValueError, AttributeError):
             known = None
         if known != digest:
-            raise Conflict(f"{folder} holds the results of another sweep; choose another folder with --out.")
+            raise Conflict(f"{folder} holds the results of another sweep; choose another folder (--out).")
         return
     if folder.exists() and any(entry.suffix != ".part" for entry in folder.iterdir()):
-        raise Conflict(f"{folder} is not empty and holds no sweep; choose another folder with --out.")
+        raise Conflict(f"{folder} is not empty and holds no sweep; choose another folder (--out).")
     folder.mkdir(parents=True, exist_ok=True)
-    draft = marker.with_suffix(".part")
+    draft = marker.with_suffix(f".{os.getpid()}.part")
     draft.write_text(json.dumps({"digest": digest, "definition": described}, indent=1), encoding="utf-8")
     os.replace(draft, marker)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import inspect
 import json
+import pickle
+import sys
 from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from apportion.kernels import package_digest, source_digest
+from apportion.errors import IncompatibleState, InvalidValue
+from apportion.kernels import code_digest, package_digest
 from apportion.law import Instance
 from apportion.policies import Policy
 from apportion.simulation.engine import Dense, blank_record
@@ -18,6 +26,11 @@ from apportion.simulation.streams import streams
 Arrays = dict[str, NDArray[Any]]
 
 RECORDS = ("regret", "reward", "shares", "leader", "active", "eliminated")
+# What a leaping run says of itself, asked or not; see `leap.Tally`.
+LEAP_RECORDS = ("changes", "leap_error")
+
+# A module that was loaded from a file carries the digest of that file as it was then, under this name.
+SOURCE_MARK = "__apportion_source__"
 
 
 @dataclass(frozen=True)
@@ -49,10 +62,16 @@ class Task:
             "engine": self.engine,
         }
 
+    @property
+    def returns(self) -> tuple[str, ...]:
+        """The names of the arrays that the task gives."""
+        return (*self.record, *LEAP_RECORDS) if self.engine == "leap" else self.record
+
     def digest(self) -> str:
-        """A name for the result: the task's definition and the version of the code that runs it."""
-        code = package_digest() + source_digest(type(self.policy))
-        return hashlib.sha256((json.dumps(self.describe(), sort_keys=True) + code).encode()).hexdigest()[:32]
+        """A name for the result: the task's definition and the version of all code that runs it."""
+        described = json.dumps(self.describe(), sort_keys=True)
+        parts = [described, package_digest(), _libraries(), own_code(type(self.policy))]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
     def __str__(self) -> str:
         replications = f"replications {self.first} to {self.last - 1}"
@@ -69,9 +88,90 @@ def _run_dense(task: Task) -> Arrays:
     world, policy = task.instance.to_dict(), task.policy.to_dict()
     own = streams(["policy", policy, world], task.seed, task.first, task.last)
     common = streams(["noise", world], task.seed, task.first, task.last) if task.common else None
-    memory = Dense(task.policy, task.instance, task.horizon, task.marks).run(own, block, common)
-    found = {**block._asdict(), "eliminated": memory}
+    Dense(task.policy, task.instance, task.horizon, task.marks).run(own, block, common)
+    require_shares(task.policy, task.marks, block.regret)
+    found = block._asdict()
     return {name: found[name] for name in task.record}
 
 
-_ENGINES = {"dense": _run_dense}
+def require_shares(policy: Policy, marks: Any, regret: NDArray[np.float64]) -> None:
+    """The engine marks a regret as NaN where the shares were none: say so."""
+    broken = np.isnan(regret).any(axis=0)
+    if broken.any():
+        period = int(np.asarray(marks)[np.argmax(broken)])
+        raise InvalidValue(
+            f"The shares of {policy.label} must be of at least 0 and add up to 1; in period {period} they do not. "
+            "`apportion.testing.check_policy` says more."
+        )
+
+
+def _run_leap(task: Task) -> Arrays:
+    from apportion.simulation.leap import Leap
+
+    block = blank_record(task.last - task.first, len(task.marks), task.instance.arms, task.record)
+    owner = ["leap", task.policy.to_dict(), task.instance.to_dict()]
+    own = streams(owner, task.seed, task.first, task.last)
+    tally = Leap(task.policy, task.instance, task.horizon, task.marks).run(own, block)
+    found = {**block._asdict(), **tally._asdict()}
+    return {name: found[name] for name in task.returns}
+
+
+_ENGINES = {"dense": _run_dense, "leap": _run_leap}
+
+
+def run_elsewhere(task: Task, code: str) -> Arrays:
+    """`run_task` on another machine or in another process, which must have the same code (`code_version`)."""
+    if code_version(task) != code:
+        raise IncompatibleState("the worker's version of apportion, or of the policy's file, is not the one here")
+    return run_task(task)
+
+
+def run_packed(packed: bytes, code: str) -> Arrays:
+    """`run_elsewhere` for a task that was pickled."""
+    return run_elsewhere(pickle.loads(packed), code)
+
+
+def code_version(task: Task) -> str:
+    """A digest of the package, and of the file of a policy of the user's own."""
+    return package_digest() + _source_of(type(task.policy))
+
+
+@functools.cache
+def _libraries() -> str:
+    """The libraries that numbers depend on in the last places."""
+    return f"numpy {np.__version__}, numba {version('numba')}"
+
+
+def own_code(cls: type[Policy]) -> str:
+    """What a policy of the user's own is made of: its file, and all that its functions reach in other files.
+
+    Asked for once: a file that is edited while tasks run must not give its new name to what the old one computed.
+    """
+    if cls.__module__.startswith("apportion."):
+        return ""
+    if cls not in _OWN_CODE:
+        methods = (cls.allocate, cls.prepared, cls.initial_memory)
+        parts = [_source_of(cls), *(code_digest(method, [cls.Record]) for method in methods)]
+        _OWN_CODE[cls] = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    return _OWN_CODE[cls]
+
+
+def _source_of(cls: type[Policy]) -> str:
+    """The digest of the file that defines a class; nothing for ours, and where no other process has the file."""
+    if cls.__module__.startswith("apportion.") or cls.__module__ in ("__main__", "__mp_main__"):
+        return ""
+    if cls not in _SOURCES:
+        marked = getattr(sys.modules.get(cls.__module__), SOURCE_MARK, None)
+        _SOURCES[cls] = _file_digest(cls) if marked is None else marked
+    return _SOURCES[cls]
+
+
+def _file_digest(cls: type[Policy]) -> str:
+    try:
+        return hashlib.sha256(Path(inspect.getfile(cls)).read_bytes()).hexdigest()
+    except (TypeError, OSError):
+        return ""
+
+
+_OWN_CODE: dict[type, str] = {}
+_SOURCES: dict[type, str] = {}
