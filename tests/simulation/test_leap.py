@@ -197,7 +197,7 @@ def laid_out(case):
             seen.resource[arm], seen.noise[arm] = past.amount[:, arm].sum(), past.noise[:, arm].sum()
             seen.reward[arm] = seen.resource[arm] * mean + noise * seen.noise[arm] ** 0.5
     flow = np.zeros((1, 2, 3))
-    measure(record, shares[first], 0, walk, b, first, last, False, flow, 0)
+    measure(record, shares[first], 0, walk, b, first, first, last, False, flow, 0)
     gains = np.array([moves[arm] * flow[0, 0 if arm else 1, WALK] ** 0.5 for arm in range(arms)])
     return record, seen, shares, gains, flow, walk, inside
 

@@ -16,7 +16,6 @@ from apportion.policies.elimination import SuccessiveElimination, elimination_ra
 from apportion.policies.full_feedback import FollowTheLeader
 from apportion.policies.greedy import EpsilonGreedy
 from apportion.policies.oracle import Oracle
-from apportion.policies.shared import power_floor
 from apportion.policies.uniform import Uniform
 from apportion.simulation.walks import WALK
 
@@ -132,9 +131,10 @@ def _overtaken_by_ratios(
 
     D has the drift Δ = μ_leader − μ_j a period and moves by the variance of both walks. Conditional on its ends it is
     the chord in the time of its variance, plus Δ·(x − n·u(x)), plus a bridge; x of n periods are u(x) of the
-    variance. Shares of others fall, so variance speeds up, u is convex and x − n·u ≥ 0: a leader that is better only
-    gains by it, and the bound holds with the distances as they are. For one that is worse, both distances are
-    shortened by the sag, the largest |Δ|·(x − n·u).
+    variance. Shares of others fall, so variance speeds up (from period 2 on, for all K, b and α > 1: what the
+    leader's ratio gains in precision is less than what the other's loses), u is convex and x − n·u ≥ 0. A leader
+    that is better only gains by it, and the bound holds with the distances as they are. For one that is worse, both
+    distances are shortened by the sag, the largest |Δ|·(x − n·u).
     """
     arms = len(means)
     periods = last - first
@@ -146,25 +146,23 @@ def _overtaken_by_ratios(
             ahead = means[leader] - means[arm]
             left = seen.ratio[leader] - seen.ratio[arm]
             right = left + periods * ahead + sigma * (gains[top, leader] - gains[top, arm])
-            if ahead < 0.0:
-                if bend < 0.0:
-                    slowest = _ratio_noise(policy, first + 1, arms, b)
-                    fastest = _ratio_noise(policy, last, arms, b)
-                    bend = largest_sag(periods, slowest * periods / variance, fastest * periods / variance)
-                left += ahead * bend
-                right += ahead * bend
             if left <= 0.0 or right <= 0.0:
                 return 1.0
+            if ahead < 0.0:
+                if bend < 0.0:
+                    # From the first step to the last, the variance of the leader's ratio falls, and that of another
+                    # arm's rises by (last / (first + 1))^(α(2 − 2b)), or less where shares are at their smallest.
+                    power = 2.0 * b - 2.0
+                    slow = shares[arm] ** power
+                    fast = slow * (last / (first + 1.0)) ** (-policy.exponent * power)
+                    scale = periods / variance
+                    bend = largest_sag(periods, (slow + by.ratio_noise) * scale, (fast + by.ratio_noise) * scale)
+                left += ahead * bend
+                right += ahead * bend
+                if left <= 0.0 or right <= 0.0:
+                    return 1.0
             total += math.exp(-2.0 * left * right / (sigma * sigma * variance))
     return total
-
-
-@kernel
-def _ratio_noise(policy: Any, number: int, arms: int, b: float) -> float:
-    """The variance, over σ², of the return per unit of the leader less that of another arm, in one period."""
-    small = power_floor(number, policy.exponent, arms)
-    power = 2.0 * b - 2.0
-    return float(small**power + (1.0 - (arms - 1) * small) ** power)
 
 
 @kernel

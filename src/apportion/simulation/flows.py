@@ -34,7 +34,7 @@ def power_total(  # type: ignore[empty-body]
 ) -> float:
     """Σ A_s^power over the periods first < s ≤ last, while nothing happens.
 
-    `share` is what the arm gets in period first + 1, and `leads` whether it is the leader.
+    `share` is what the arm gets now, and `leads` whether it is the leader.
     """
 
 

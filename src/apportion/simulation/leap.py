@@ -151,7 +151,7 @@ def leap(
         top = depth - 1
         for piece in range(top, top - fresh, -1):
             first = time if piece == top else ends[piece + 1]
-            measure(policy, shares, leader, walk, b, first, ends[piece], with_reward, flows, piece)
+            measure(policy, shares, leader, walk, b, time, first, ends[piece], with_reward, flows, piece)
         if fresh == 1:
             draw_ends(gains, flows, top, shares, leader, rng)
         elif fresh == 2:

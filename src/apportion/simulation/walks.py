@@ -80,24 +80,19 @@ def other_arm(shares: Any, leader: int) -> int:
 
 @kernel
 def measure(
-    policy: Any,
-    shares: Any,
-    leader: int,
-    walk: float,
-    b: float,
-    first: int,
-    last: int,
-    with_reward: bool,
-    flows: Any,
-    piece: int,
-) -> None:
-    """Fill in the flow of a piece, the periods first < s ≤ last."""
+    policy: Any, shares: Any, leader: int, walk: float, b: float, time: int, first: int, last: int, with_reward: bool,
+    flows: Any, piece: int,
+) -> None:  # fmt: skip
+    """Fill in the flow of a piece, the periods first < s ≤ last; `shares` are those of period `time` + 1."""
     other = other_arm(shares, leader)
     for group in range(2):
         share = shares[leader if group == 1 else other]
         for column in range(3 if with_reward else 1):
             power = walk if column == WALK else 2.0 * b if column == NOISE else 0.5 * walk + b
-            flows[piece, group, column] = power_total(policy, share, group == 1, power, first, last, len(shares))
+            if last - first == 1 and first == time:
+                flows[piece, group, column] = share**power
+            else:
+                flows[piece, group, column] = power_total(policy, share, group == 1, power, first, last, len(shares))
 
 
 @kernel
