@@ -1,7 +1,7 @@
 """`make bench`: measure every speed bar and write the figures to `benchmarks/results/`.
 
-Figures are ratios within this run, or minima over repeats. Exit code 1 if a bar is missed. `python -m benchmarks core`
-runs one group only.
+Figures are ratios within this run, or minima over repeats. Exit code 1 if a bar is missed.
+`python -m benchmarks core` runs one group only.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import core, leap, simulation
+from benchmarks import core, leap, live, simulation
 from benchmarks.table import Row, show
 
 GROUPS = {
     "core": ("Ask and tell", core.rows),
     "simulation": ("The dense engine", simulation.rows),
     "leap": ("The leaping engine", leap.rows),
+    "live": ("Live campaigns", live.rows),
 }
 RESULTS = Path(__file__).parent / "results"
 

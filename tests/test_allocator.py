@@ -362,7 +362,7 @@ def test_what_was_not_told_cannot_be_amended():
     allocator.tell(1, {"search": 1.0})
     with Refused(allocator, ap.Conflict) as refusal:
         allocator.amend(1, {"search": 2.0, "video": 3.0})
-    assert refusal.sentence == "Ticket 1 has no outcome for 'video' yet; use `tell`."
+    assert refusal.sentence == "Ticket 1 has no outcome for 'video' yet: there is nothing to amend."
     with Refused(allocator, ap.Conflict):
         allocator.amend(1, {"search": 2.0}, amounts={"video": 3.0})
     with Refused(allocator, ap.InvalidValue):  # an outcome from nothing

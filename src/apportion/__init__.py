@@ -29,11 +29,19 @@ if TYPE_CHECKING:
     from apportion import confidence as confidence
     from apportion import estimators as estimators
     from apportion import feasible as feasible
+    from apportion import figures as figures
+    from apportion import report as report
     from apportion import testing as testing
     from apportion import theory as theory
     from apportion.allocator import Allocator as Allocator
+    from apportion.fit import BurnInFit as BurnInFit
+    from apportion.fit import NoiseFit as NoiseFit
+    from apportion.fit import burn_in_design as burn_in_design
+    from apportion.fit import fit_burn_in as fit_burn_in
+    from apportion.fit import fit_noise as fit_noise
     from apportion.kernels import kernel as kernel
     from apportion.law import Instance as Instance
+    from apportion.live.campaign import Campaign as Campaign
     from apportion.noise import Batch as Batch
     from apportion.noise import CentredBernoulli as CentredBernoulli
     from apportion.noise import Gaussian as Gaussian
@@ -51,6 +59,7 @@ if TYPE_CHECKING:
     from apportion.policies import Odds as Odds
     from apportion.policies import Oracle as Oracle
     from apportion.policies import Policy as Policy
+    from apportion.policies import Recommended as Recommended
     from apportion.policies import SuccessiveElimination as SuccessiveElimination
     from apportion.policies import Thompson as Thompson
     from apportion.policies import Uniform as Uniform
@@ -65,14 +74,16 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "apportion.allocator": ("Allocator",),
+    "apportion.fit": ("BurnInFit", "NoiseFit", "burn_in_design", "fit_burn_in", "fit_noise"),
     "apportion.kernels": ("kernel",),
     "apportion.law": ("Instance",),
+    "apportion.live.campaign": ("Campaign",),
     "apportion.noise": (
         "Batch", "CentredBernoulli", "Gaussian", "Laplace", "Rademacher", "StudentT", "UniformNoise",
     ),
     "apportion.policies": (
         "AdaptiveElimination", "EpsilonGreedy", "FollowTheLeader", "Hedge", "Maillard", "Matching", "Odds",
-        "Oracle", "Policy", "SuccessiveElimination", "Thompson", "UCB", "Uniform",
+        "Oracle", "Policy", "Recommended", "SuccessiveElimination", "Thompson", "UCB", "Uniform",
     ),
     "apportion.probability": ("best_probabilities",),
     "apportion.split": ("Split",),
@@ -80,7 +91,7 @@ _HOMES = {
     "apportion.simulation.run": ("Informed", "simulate"),
     "apportion.statistics": ("Statistics", "Sums"),
 }  # fmt: skip
-_MODULES = ("confidence", "estimators", "feasible", "testing", "theory")
+_MODULES = ("confidence", "estimators", "feasible", "figures", "report", "testing", "theory")
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,7 @@ class Allocator:
       of it.
     - `half_life`: how many periods until an outcome counts half, for returns that drift.
     - `level`: of the intervals in `beliefs`.
+    - `minimise`: outcomes are costs; the arm with the smallest per unit is the best.
 
     >>> from apportion import Odds
     >>> allocator = Allocator(Odds(b=0.75), arms=("search", "social"), minimum={"social": 0.1}, seed=7)
@@ -60,6 +61,9 @@ class Allocator:
     >>> allocator.beliefs()["search"].mean
     1.2
     """
+
+    _Tickets: ClassVar[type[Tickets]] = Tickets
+    """Where tickets are kept; a campaign keeps them in its database."""
 
     def __init__(
         self,
@@ -77,6 +81,7 @@ class Allocator:
         step: float | None = None,
         half_life: float | None = None,
         level: float = 0.95,
+        minimise: bool = False,
     ) -> None:
         if not isinstance(policy, Policy):
             raise checks.refuse("policy", "a policy such as apportion.Odds(b=0.75)", policy)
@@ -84,6 +89,7 @@ class Allocator:
         self.horizon = None if horizon is None else checks.whole("horizon", horizon, low=1)
         self.sigma = getattr(policy, "sigma", None) if sigma is None else checks.number("sigma", sigma, above=0.0)
         self.level = checks.number("level", level, above=0.0, below=1.0)
+        self.minimise = checks.flag("minimise", minimise)
         if checks.flag("whole", whole) and step is not None:
             raise checks.refuse("step", "left out where `whole` is True", step)
         self.step = 1.0 if whole else None if step is None else checks.number("step", step, above=0.0)
@@ -94,7 +100,7 @@ class Allocator:
         order = checks.number("b", getattr(policy, "b", 0.5) if b is None else b, low=0.0, high=1.0)
         self._past = Statistics(count, order, half_life)
         self._memory = policy.initial_memory(count)
-        self._tickets = Tickets()
+        self._tickets = self._Tickets()
         self._unit: float | None = None
         self._even_share = 1.0 / count
         self._records: dict[int, Any] = {}
@@ -148,7 +154,7 @@ class Allocator:
         self._memory = memory if active is None else _placed(memory, active, self._memory)
         everywhere = given if active is None else _placed(given, active, np.zeros(len(self._memory)))
         ticket = self._tickets.issue(everywhere)
-        beliefs = Beliefs(names, seen, self.sigma, self._rho(), self.level)
+        beliefs = Beliefs(names, seen, self.sigma, self._rho(), self.level, self.minimise)
         return Split(ticket, amount, names, shares, given, wanted, self.policy, memory, beliefs)
 
     def tell(
@@ -174,7 +180,7 @@ class Allocator:
                 f"of {held.amounts[place]:g} for '{self._roster.names[place]}'; use `amend` to correct it."
             )
         fresh = np.where(news.named & ~held.told, news.outcomes, math.nan)
-        self._past.update(self._wide(news.amounts), self._wide(fresh), held.number)
+        self._past.update(self._wide(news.amounts), self._gain(fresh), held.number)
         self._keep(held, news)
 
     def amend(
@@ -190,10 +196,10 @@ class Allocator:
         missing = touched & ~held.told
         if missing.any():
             name = self._roster.names[int(missing.argmax())]
-            raise Conflict(f"Ticket {ticket} has no outcome for '{name}' yet; use `tell`.")
+            raise Conflict(f"Ticket {ticket} has no outcome for '{name}' yet: there is nothing to amend.")
         old, new = (np.where(touched, values, math.nan) for values in (held.outcomes, news.outcomes))
-        self._past.revert(self._wide(held.amounts), self._wide(old), held.number)
-        self._past.update(self._wide(news.amounts), self._wide(new), held.number)
+        self._past.revert(self._wide(held.amounts), self._gain(old), held.number)
+        self._past.update(self._wide(news.amounts), self._gain(new), held.number)
         self._keep(held, news)
 
     def beliefs(self) -> Beliefs:
@@ -206,6 +212,7 @@ class Allocator:
             self.sigma,
             self._rho(),
             self.level,
+            self.minimise,
         )
 
     # The arms
@@ -247,6 +254,7 @@ class Allocator:
             "horizon": self.horizon,
             "sigma": self.sigma,
             "level": self.level,
+            "minimise": self.minimise,
             "step": self.step,
             "seed": self.seed,
             "generator": _generator_state(self._rng),
@@ -260,7 +268,7 @@ class Allocator:
         return json.dumps(state, allow_nan=False)
 
     @classmethod
-    def from_json(cls, text: str) -> Allocator:
+    def from_json(cls, text: str) -> Self:
         """The allocator that `to_json` wrote; `IncompatibleState` where it was not, or was damaged since."""
         try:
             state = json.loads(text)
@@ -282,20 +290,21 @@ class Allocator:
             raise IncompatibleState(f"The saved state is damaged: {' '.join(str(error).split())}.") from error
 
     @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> Allocator:
+    def _from_state(cls, state: dict[str, Any]) -> Self:
         roster = Roster.from_list(state["arms"])
         past = Statistics.from_dict(state["statistics"])
         # Through the front door, so that a saved setting is checked as a given one is.
         restored = cls(
             policy_from_dict(state["policy"]), roster.names, seed=state["seed"], b=past.b, sigma=state["sigma"],
             horizon=state["horizon"], step=state["step"], half_life=past.half_life, level=state["level"],
+            minimise=state["minimise"],
         )  # fmt: skip
         restored._rng = _generator(state["generator"])
         restored._roster, restored._past = roster, past
         restored._memory = np.array(state["memory"], dtype=np.float64)
         restored._unit = None if state["unit"] is None else _budget(state["unit"])
         restored._even_share = checks.number("even_share", state["even_share"], above=0.0, high=1.0)
-        restored._tickets = Tickets.from_dict(state["tickets"], len(roster.names))
+        restored._tickets = cls._Tickets.from_dict(state["tickets"], len(roster.names))
         if not (len(roster.names),) == (past.arms,) == restored._memory.shape:
             raise IncompatibleState("The saved state is damaged: its parts speak of different numbers of arms.")
         if restored._tickets.issued != past.period or (restored._unit is None) != (past.period == 0):
@@ -318,6 +327,10 @@ class Allocator:
         """A ticket's numbers for all arms of today: those that came later had nothing."""
         late = self._past.arms - len(values)
         return values if late == 0 else np.concatenate([values, np.zeros(late)])
+
+    def _gain(self, outcomes: Floats) -> Floats:
+        """A ticket's outcomes as the statistics take them in: what is to be made large."""
+        return self._wide(-outcomes if self.minimise else outcomes)
 
     def _read(self, held: Ticket, outcomes: Mapping[str, float | None], amounts: Mapping[str, float] | None) -> _News:
         """What the ticket will hold once these are taken in, checked; changes nothing."""

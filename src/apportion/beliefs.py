@@ -39,17 +39,31 @@ class Beliefs(Table, Mapping[str, Belief]):
     - `resource`: the amount whose outcome is known. `information`: Σ A^(2−2b).
     """
 
-    def __init__(self, names: Sequence[str], seen: Sums, sigma: float | None, rho: float, level: float) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        seen: Sums,
+        sigma: float | None,
+        rho: float,
+        level: float,
+        minimise: bool = False,
+    ) -> None:
         self._names = names
         self._seen = seen
         self._sigma = math.nan if sigma is None else sigma
         self._rho = rho
         self.level = level
+        self.minimise = minimise
+
+    @functools.cached_property
+    def _gain(self) -> Floats:
+        """μ* per arm of what is to be made large: of the negated outcomes where small ones are wanted."""
+        return information_weighted(self._seen).mean
 
     @functools.cached_property
     def mean(self) -> Floats:
         """μ* per arm."""
-        return information_weighted(self._seen).mean
+        return 0.0 - self._gain if self.minimise else self._gain
 
     @functools.cached_property
     def radius(self) -> Floats:
@@ -66,8 +80,13 @@ class Beliefs(Table, Mapping[str, Belief]):
         """P(best) per arm, adding up to 1."""
         if math.isnan(self._sigma) or not self._names:
             return np.full(len(self._names), math.nan)
+        return best_probabilities(self._gain, self.spread)
+
+    @property
+    def spread(self) -> Floats:
+        """σ/√B: the standard deviation of each mean; infinite without outcomes, NaN without σ."""
         with np.errstate(divide="ignore"):
-            return best_probabilities(self.mean, self._sigma / np.sqrt(self._seen.information))
+            return self._sigma / np.sqrt(self._seen.information)
 
     @functools.cached_property
     def _index(self) -> dict[str, int]:
@@ -108,17 +127,17 @@ class Beliefs(Table, Mapping[str, Belief]):
 
     @functools.cached_property
     def leader(self) -> str | None:
-        """The arm with the largest mean; None before any outcome."""
-        if np.isnan(self.mean).all():
+        """The arm with the best mean, the smallest where that is wanted; None before any outcome."""
+        if np.isnan(self._gain).all():
             return None
-        return self._names[int(np.nanargmax(self.mean))]
+        return self._names[int(np.nanargmax(self._gain))]
 
     @property
     def note(self) -> str:  # type: ignore[override]
         """What the columns mean."""
         return (
-            f"mean: estimated return per unit (raw, no prior); low to high: {100 * self.level:.6g}% interval, "
-            "valid at any time"
+            f"mean: estimated {'cost' if self.minimise else 'return'} per unit (raw, no prior); "
+            f"low to high: {100 * self.level:.6g}% interval, valid at any time"
         )
 
     def columns(self) -> dict[str, Sequence[Any]]:

@@ -81,7 +81,7 @@ class Split(Table):
         best = "" if math.isnan(chance) else f", {percent(chance)} likely to be the best"
         if name == leader:
             return f"Leads with {interval(belief)} per unit{best}."
-        behind = self.beliefs[leader].mean - belief.mean
+        behind = abs(self.beliefs[leader].mean - belief.mean)
         text = f"{interval(belief)} per unit, {readable(behind)} behind {leader}{best}"
         if share == 0.0:
             return text + ": nothing this time."

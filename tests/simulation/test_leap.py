@@ -507,7 +507,7 @@ def test_more_tolerance_means_fewer_intervals_and_is_reported():
 # ---- what cannot leap ---------------------------------------------------------------------------------------
 
 
-class Cautious(ap.SuccessiveElimination):
+class Guarded(ap.SuccessiveElimination):
     """A rule of its own, which the bounds know nothing of."""
 
     def allocate(self, period, seen, memory, rng, shares):
@@ -518,7 +518,7 @@ class Cautious(ap.SuccessiveElimination):
     ("policy", "world", "horizon", "common", "why"),
     [
         (ap.Odds(b=0.75), WORLD, 100, False, r"Odds\(b=0.75\), whose shares are not fixed between events"),
-        (Cautious(b=0.75), WORLD, 100, False, "whose shares are not fixed between events"),
+        (Guarded(b=0.75), WORLD, 100, False, "whose shares are not fixed between events"),
         (ap.Uniform(), ap.Instance((1.0, 0.0), 0.75, noise="laplace"), 100, False, "laplace noise"),
         (ap.Uniform(), WORLD, 100, True, "`common` noise"),
         (ap.Uniform(), WORLD, 10**13, False, "horizons beyond"),

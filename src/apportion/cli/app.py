@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from apportion._version import __version__
+from apportion.cli import campaign, campaign_ahead, campaign_arms, campaign_files
 from apportion.errors import ApportionError
 
 app = typer.Typer(
@@ -68,6 +69,29 @@ def theory(
 
 
 @app.command()
+def fit(
+    file: Annotated[Path, typer.Argument(help="A CSV file: a row for each amount and what came back.")],
+    arm_column: Annotated[str, typer.Option(help="The column of the arms' names.")] = "arm",
+    amount_column: Annotated[str, typer.Option(help="The column of the amounts.")] = "amount",
+    outcome_column: Annotated[str, typer.Option(help="The column of the outcomes.")] = "outcome",
+    sigma: Annotated[str, typer.Option(help="The scale of the noise: common to all arms, or per-arm.")] = "common",
+    level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
+    tails: Annotated[str, typer.Option(help="gaussian, or measured: heavy tails widen the intervals.")] = "gaussian",
+    plot: Annotated[
+        Path | None, typer.Option(help="The picture (.png, .svg or .pdf); beside the file by default.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+) -> None:
+    """How noise grows with the amount: b and σ of a history, with intervals and a picture. Pool or divide?
+
+    Example: apportion fit history.csv --arm-column channel --amount-column spend --outcome-column clicks
+    """
+    from apportion.cli.fit import show_fit
+
+    show_fit(file, (arm_column, amount_column, outcome_column), sigma, level, tails, plot, json)
+
+
+@app.command()
 def simulate(
     file: Annotated[Path, typer.Argument(help="A TOML file that describes the sweep.")],
     out: Annotated[Path | None, typer.Option(help="The folder of the results; beside the file by default.")] = None,
@@ -82,6 +106,52 @@ def simulate(
     from apportion.cli.simulate import run_simulation
 
     run_simulation(file, out, workers, cluster, json)
+
+
+for command in (
+    campaign.new, campaign.split, campaign.record, campaign.amend, campaign.close, campaign.status,
+    campaign.campaigns, campaign.history, campaign.settings, campaign.check, campaign.upgrade, campaign_arms.arms,
+    campaign_files.export, campaign_files.restore, campaign_files.report,
+):  # fmt: skip
+    app.command()(command)
+app.command("import")(campaign_files.import_)
+app.command("simulate-campaign")(campaign_ahead.simulate_campaign)
+app.command("backtest")(campaign_ahead.backtest)
+
+
+@app.command()
+def leaderboard(
+    quick: Annotated[bool, typer.Option("--quick", help="A fiftieth of the work: a look, not a verdict.")] = False,
+    seed: Annotated[int, typer.Option(help="The seed of everything that is drawn.", min=0)] = 1,
+    workers: Annotated[int | None, typer.Option(help="Threads on this machine; all cores by default.", min=1)] = None,
+    out: Annotated[Path | None, typer.Option(help="A folder for the page and the picture.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+) -> None:
+    """Every policy on a suite of 44 cases: which loses least, in the mean and in the tail.
+
+    Example: apportion leaderboard --quick
+    """
+    from apportion.cli.leaderboard import show_leaderboard
+
+    show_leaderboard(quick, seed, workers, out, json)
+
+
+@app.command()
+def reproduce(
+    quick: Annotated[bool, typer.Option("--quick", help="Three minutes instead of an hour: a look.")] = False,
+    out: Annotated[Path, typer.Option(help="The folder of the report; a run goes on from what is in it.")] = Path(
+        "reproduction"
+    ),
+    seed: Annotated[int, typer.Option(help="The seed of everything that is drawn.", min=0)] = 1,
+    json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+) -> None:
+    """Every table, figure, example and claim of the paper: printed, corrected and measured, in one report.
+
+    Example: apportion reproduce --quick --out reproduction
+    """
+    from apportion.cli.reproduce import show_reproduction
+
+    show_reproduction(quick, out, seed, json)
 
 
 def main() -> None:

@@ -1,18 +1,36 @@
-"""Conformance suites that ship with the package: every policy, ours or yours, must pass.
+"""Conformance suites that ship with the package: every policy and every store, ours or yours, must pass.
 
 In a test file::
 
     import pytest
-    from apportion.testing import POLICY_CHECKS
+    from apportion.testing import POLICY_CHECKS, STORE_CHECKS
 
     @pytest.mark.parametrize("check", POLICY_CHECKS)
     def test_my_policy(check):
         check(MyPolicy(b=0.75))
 
-or all at once, `check_policy(MyPolicy(b=0.75))`. A broken promise raises `ContractBroken` with a sentence
-that says which one and where.
+    @pytest.mark.parametrize("check", STORE_CHECKS)
+    def test_my_database(check):
+        check("postgresql://me@host/campaigns")
+
+or all at once, `check_policy(MyPolicy(b=0.75))` and `check_store(url)`. A broken promise raises `ContractBroken`
+with a sentence that says which one and where.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from apportion.testing.policies import POLICY_CHECKS, ContractBroken, check_policy
 
-__all__ = ["POLICY_CHECKS", "ContractBroken", "check_policy"]
+if TYPE_CHECKING:
+    from apportion.testing.stores import STORE_CHECKS as STORE_CHECKS
+    from apportion.testing.stores import check_store as check_store
+
+__all__ = ["POLICY_CHECKS", "STORE_CHECKS", "ContractBroken", "check_policy", "check_store"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("STORE_CHECKS", "check_store"):  # they need SQLAlchemy
+        from apportion.testing import stores
+
+        return getattr(stores, name)
+    raise AttributeError(f"module 'apportion.testing' has no attribute {name!r}")

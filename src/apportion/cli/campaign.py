@@ -1,0 +1,410 @@
+"""Commands that run a campaign: new, split, record, amend, close, status, history, settings, check."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from apportion.errors import ApportionError, InvalidValue
+
+
+def complete_campaigns(incomplete: str) -> list[str]:
+    """Names of campaigns, for the shell's completion."""
+    from apportion.live.campaign import Campaign
+
+    try:
+        return [name for name in Campaign.names() if name.startswith(incomplete)]
+    except ApportionError:
+        return []
+
+
+Name = Annotated[str, typer.Argument(help="The campaign's name.", autocompletion=complete_campaigns)]
+Db = Annotated[
+    str | None,
+    typer.Option("--db", help="A file or URL (SQLite, PostgreSQL); a file in your data folder by default.",
+                 envvar="APPORTION_DB", show_envvar=True),
+]  # fmt: skip
+Json = Annotated[bool, typer.Option("--json", help="For machines.")]
+Ticket = Annotated[int | None, typer.Option(help="Which split; the open one by default.")]
+Key = Annotated[str | None, typer.Option(help="A name for this write: sent again with it, it is done once.")]
+
+
+def new(
+    name: Annotated[str | None, typer.Argument(help="The campaign's name.")] = None,
+    arms: Annotated[str | None, typer.Option(help="The arms' names, with commas between.")] = None,
+    budget: Annotated[float | None, typer.Option(help="The budget of a period.")] = None,
+    unit: Annotated[str | None, typer.Option(help="What the budget is counted in, EUR say.")] = None,
+    whole: Annotated[bool, typer.Option("--whole", help="Amounts are whole units.")] = False,
+    step: Annotated[float | None, typer.Option(help="Amounts are multiples of this.")] = None,
+    minimum: Annotated[list[str] | None, typer.Option("--min", help="arm=share: the smallest share.")] = None,
+    maximum: Annotated[list[str] | None, typer.Option("--max", help="arm=share: the largest share.")] = None,
+    pin: Annotated[list[str] | None, typer.Option("--pin", help="arm=share: a fixed share.")] = None,
+    policy: Annotated[str, typer.Option(help="How to decide.")] = "auto",
+    b: Annotated[float | None, typer.Option(help="How much a small share reveals: 0 nothing, 1 all.")] = None,
+    sigma: Annotated[float | None, typer.Option(help="The scale of the noise of one unit.")] = None,
+    horizon: Annotated[int | None, typer.Option(help="How many periods there will be.")] = None,
+    half_life: Annotated[float | None, typer.Option(help="Periods until an outcome counts half.")] = None,
+    level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
+    minimise: Annotated[bool, typer.Option("--minimise", help="Outcomes are costs: less is better.")] = False,
+    seed: Annotated[int | None, typer.Option(help="The seed of everything that is drawn.")] = None,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Begin a campaign. On a terminal, what is missing is asked for.
+
+    Example: apportion new ads --arms search,social,video --budget 5000 --unit EUR --min video=0.05
+    """
+    from apportion.cli import campaign_show as show
+    from apportion.live.campaign import Campaign
+
+    asking = sys.stdin.isatty() and not json
+    if asking and None in (name, arms, budget):
+        name = name or typer.prompt("Name of the campaign")
+        arms = arms or typer.prompt("Arms, with commas between")
+        budget = typer.prompt("Budget of a period", type=float) if budget is None else budget
+        unit = unit or typer.prompt("Counted in (EUR, hours, kits; may be empty)", default="", show_default=False)
+        whole = whole or (step is None and typer.confirm("Whole units only?", default=False))
+    if name is None or arms is None or budget is None:
+        lacking = {"NAME": name, "--arms": arms, "--budget": budget}
+        missing = [option for option, value in lacking.items() if value is None]
+        raise InvalidValue(f"`apportion new` needs {' and '.join(missing)}; see `apportion new --help`.")
+    campaign = Campaign.create(
+        name, [arm.strip() for arm in arms.split(",")], budget=budget, db=db, unit=unit or None, policy=policy, b=b,
+        sigma=sigma, horizon=horizon, minimum=show.numbers(minimum or (), "minimum") or None,
+        maximum=show.numbers(maximum or (), "maximum") or None, pinned=show.numbers(pin or (), "pin") or None,
+        whole=whole, step=step, half_life=half_life, level=level, minimise=minimise, seed=seed,
+    )  # fmt: skip
+    if json:
+        show.show_json(campaign.status().to_dict())
+        return
+    show.show_status(campaign.status())
+    show.say(f"Next: apportion split {show._quoted(name)}")
+
+
+def split(
+    name: Name,
+    budget: Annotated[float | None, typer.Option(help="The budget of this period, where it differs.")] = None,
+    key: Key = None,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """The next split, with a ticket to record by and a reason for each arm.
+
+    Example: apportion split ads --budget 6000
+    """
+    from apportion.cli import campaign_show as show
+
+    campaign = _open(name, db)
+    given = campaign.split(budget, key=key)
+    if json:
+        show.show_json(show.split_content(campaign, given))
+    else:
+        show.show_split(campaign, given)
+
+
+def record(
+    name: Name,
+    outcomes: Annotated[
+        list[str] | None, typer.Argument(help="arm=number; arm=none where no data will come.")
+    ] = None,
+    ticket: Ticket = None,
+    spent: Annotated[list[str] | None, typer.Option(help="arm=amount really spent, if not as advised.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="A file with columns arm, outcome, maybe amount, ticket.")] = None,
+    key: Key = None,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Record what came back, for some arms or all; the same again is harmless.
+
+    Example: apportion record ads search=812 social=410.5 --spent social=900
+    """
+    from apportion.cli import campaign_show as show
+
+    campaign = _open(name, db)
+    if csv is not None:
+        if outcomes or spent:
+            raise InvalidValue("`record` takes outcomes from the command line or from `--csv`, not from both.")
+        from apportion.cli.campaign_files import read_outcomes
+
+        rows = read_outcomes(csv)
+        with campaign.together():
+            told = [_ticket(campaign, ticket if row.ticket is None else row.ticket) for row in rows]
+            for number, row in zip(told, rows):
+                campaign.record(number, {row.arm: row.outcome}, None if row.amount is None else {row.arm: row.amount})
+        tickets = sorted(set(told))
+    else:
+        number = _ticket(campaign, ticket)
+        amounts = show.numbers(spent, "amount") if spent else None
+        campaign.record(number, show.pairs(outcomes or ()), amounts, key=key)
+        tickets = [number]
+    _told(campaign, tickets, json, "Recorded")
+
+
+def amend(
+    name: Name,
+    ticket: Annotated[int, typer.Argument(help="Which split.")],
+    outcomes: Annotated[list[str], typer.Argument(help="arm=number, as it should have been.")],
+    spent: Annotated[list[str] | None, typer.Option(help="arm=amount really spent.")] = None,
+    key: Key = None,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Correct an outcome; the old value stays in the history.
+
+    Example: apportion amend ads 12 search=790
+    """
+    from apportion.cli import campaign_show as show
+
+    campaign = _open(name, db)
+    campaign.amend(ticket, show.pairs(outcomes), show.numbers(spent, "amount") if spent else None, key=key)
+    _told(campaign, [ticket], json, "Amended")
+
+
+def close(
+    name: Name,
+    ticket: Annotated[int, typer.Argument(help="Which split.")],
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Give up waiting for what is still open of a ticket: no data will come.
+
+    Example: apportion close ads 12
+    """
+    campaign = _open(name, db)
+    campaign.close(ticket)
+    _told(campaign, [ticket], json, "Closed")
+
+
+def status(name: Name, db: Db = None, json: Json = False) -> None:
+    """Where a campaign stands: what is believed of each arm, what is open.
+
+    Example: apportion status ads
+    """
+    from apportion.cli import campaign_show as show
+
+    campaign = _open(name, db)
+    if json:
+        show.show_json(campaign.status().to_dict())
+    else:
+        show.show_status(campaign.status())
+
+
+def campaigns(db: Db = None, json: Json = False) -> None:
+    """All campaigns.
+
+    Example: apportion campaigns
+    """
+    from apportion.cli import campaign_show as show
+    from apportion.live.campaign import Campaign
+    from apportion.tables import readable
+
+    found = []
+    for name in Campaign.names(db):
+        campaign = Campaign.open(name, db)
+        found.append({
+            "campaign": name, "period": campaign.period, "leader": campaign.beliefs().leader,
+            "open_tickets": len(campaign.open_tickets), "budget": campaign.settings.budget,
+            "unit": campaign.settings.unit,
+        })  # fmt: skip
+    if json:
+        show.show_json(found)
+    elif not found:
+        show.say("No campaigns yet. Begin one: apportion new ads --arms search,social --budget 5000")
+    else:
+        columns = {
+            "campaign": "left",
+            "period": "right",
+            "leader": "left",
+            "open tickets": "right",
+            "budget": "right",
+        }
+        rows = [
+            (row["campaign"], row["period"], row["leader"] or "–", row["open_tickets"],
+             f"{readable(row['budget'])} {row['unit'] or ''}".rstrip())
+            for row in found
+        ]  # fmt: skip
+        show.grid("Campaigns", columns, rows)
+
+
+def history(
+    name: Name,
+    last: Annotated[int, typer.Option(help="How many tickets, the newest.", min=1)] = 20,
+    log: Annotated[bool, typer.Option("--log", help="Every event instead: also arms and settings.")] = False,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """What was advised, spent and earned, ticket by ticket, with corrections.
+
+    Example: apportion history ads --last 5
+    """
+    from apportion.cli import campaign_show as show
+    from apportion.tables import readable
+
+    campaign = _open(name, db)
+    rows: list[tuple[Any, ...]]
+    if log:
+        events = campaign.events(max(0, campaign.version - last))
+        if json:
+            show.show_json([event.to_dict() for event in events])
+            return
+        columns = {"event": "right", "at": "left", "kind": "left", "ticket": "right", "what": "left"}
+        rows = [
+            (event.number, event.at[:19], event.kind, "" if event.ticket is None else event.ticket, _words(event))
+            for event in events
+        ]
+        show.grid(f"Log of {name}", columns, rows)
+        return
+    period = campaign.period
+    lines = campaign.history(max(1, period - last + 1)) if period else []
+    if json:
+        show.show_json(list(lines))
+        return
+    columns = {"ticket": "right", "date": "left", "arm": "left", "advised": "right", "spent": "right",
+               "outcome": "right", "state": "left", "before": "left"}  # fmt: skip
+    rows = []
+    for line in lines:
+        before = ", ".join(
+            "no data" if old["outcome"] is None else readable(old["outcome"]) for old in line.corrections
+        )
+        rows.append(
+            (line.ticket, line.date[:19], line.arm, line.advised, line.amount, line.outcome, line.state, before)
+        )
+    show.grid(f"History of {name}", columns, rows)
+
+
+def settings(
+    name: Name,
+    budget: Annotated[float | None, typer.Option(help="The budget of a period.")] = None,
+    unit: Annotated[str | None, typer.Option(help="What it is counted in.")] = None,
+    policy: Annotated[str | None, typer.Option(help="How to decide.")] = None,
+    b: Annotated[float | None, typer.Option(help="How much a small share reveals.")] = None,
+    sigma: Annotated[float | None, typer.Option(help="The scale of the noise.")] = None,
+    horizon: Annotated[int | None, typer.Option(help="How many periods there will be.")] = None,
+    step: Annotated[float | None, typer.Option(help="Amounts are multiples of this.")] = None,
+    half_life: Annotated[float | None, typer.Option(help="Periods until an outcome counts half.")] = None,
+    level: Annotated[float | None, typer.Option(help="The level of the intervals.")] = None,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Show the settings, or change those that are given; another b counts the whole history anew.
+
+    Example: apportion settings ads --budget 6000 --sigma 35
+    """
+    from apportion.cli import campaign_show as show
+
+    campaign = _open(name, db)
+    given = {"budget": budget, "unit": unit, "policy": policy, "b": b, "sigma": sigma, "horizon": horizon,
+             "step": step, "half_life": half_life, "level": level}  # fmt: skip
+    changes = {option: value for option, value in given.items() if value is not None}
+    now = campaign.change(**changes) if changes else campaign.settings
+    if json:
+        show.show_json(now)
+    else:
+        rows = [(option.replace("_", " "), show.plain(value)) for option, value in now._asdict().items()]
+        columns = {"setting": "left", "value": "left"}
+        show.grid(f"Settings of {name}", columns, [(option, _cell(value)) for option, value in rows])
+
+
+def check(
+    name: Name,
+    repair: Annotated[bool, typer.Option("--repair", help="Replace snapshots that do not agree.")] = False,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Rebuild everything from the events and compare with what is kept, bit for bit. Exit code 1 if they differ.
+
+    Example: apportion check ads
+    """
+    from apportion.cli import campaign_show as show
+
+    found = _open(name, db).check(repair=repair)
+    if json:
+        show.show_json(found)
+    else:
+        show.say(found.message)
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+def upgrade(db: Db = None, json: Json = False) -> None:
+    """Bring a database of an older release to this one; a SQLite file is copied beside itself first.
+
+    Example: apportion upgrade --db campaigns.db
+    """
+    from apportion.cli import campaign_show as show
+    from apportion.live.database import address, shown
+    from apportion.live.database import upgrade as bring
+
+    before, after = bring(db)
+    if json:
+        show.show_json({"database": shown(address(db)), "before": before, "after": after})
+    elif before == after:
+        show.say(f"The database {shown(address(db))} is up to date (schema {after}).")
+    else:
+        show.say(f"The database {shown(address(db))} went from schema {before or 'none'} to {after}.")
+
+
+def _open(name: str, db: str | None) -> Any:
+    from apportion.live.campaign import Campaign
+
+    return Campaign.open(name, db)
+
+
+def _ticket(campaign: Any, given: int | None) -> int:
+    """The ticket that is meant: the only open one where none was named."""
+    if given is not None:
+        return given
+    waiting = campaign.open_tickets
+    if len(waiting) == 1:
+        return int(waiting[0])
+    if not waiting:
+        raise InvalidValue(f"No ticket of '{campaign.name}' is open; ask for a split first, or name one by --ticket.")
+    shown = ", ".join(map(str, waiting[-10:]))
+    raise InvalidValue(f"{len(waiting)} tickets are open ({shown}); say which by --ticket.")
+
+
+def _told(campaign: Any, tickets: list[int], json: bool, verb: str) -> None:
+    from apportion.cli import campaign_show as show
+
+    waiting = campaign.open_tickets
+    if json:
+        show.show_json({"campaign": campaign.name, "tickets": tickets, "open_tickets": list(waiting)})
+        return
+    names = ", ".join(map(str, tickets[:20]))
+    still = [ticket for ticket in tickets if ticket in waiting]
+    rest = f" Still open: {', '.join(map(str, still[:20]))}." if still else ""
+    show.say(f"{verb}: ticket{'s' if len(tickets) > 1 else ''} {names}.{rest}")
+
+
+def _words(event: Any) -> str:
+    payload = event.payload
+    if event.kind == "split":
+        return ", ".join(f"{name} {amount:g}" for name, amount in list(payload["amounts"].items())[:8])
+    if event.kind in ("outcome", "amended"):
+        old = payload.get("old", {}).get("outcomes", {})
+        return ", ".join(
+            f"{name} {_cell(value)}" + (f" (was {_cell(old[name])})" if name in old else "")
+            for name, value in list(payload["outcomes"].items())[:8]
+        )
+    if event.kind == "arm":
+        return f"{payload['action']} {payload['arm']}"
+    if event.kind == "setting":
+        return ", ".join(f"{name}: {_cell(value)}" for name, value in payload["changes"].items())
+    if event.kind == "imported":
+        return f"{payload['file']}, {payload['rows']} rows"
+    return ""
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {_cell(item)}" for name, item in value.items()) or "–"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "–"
+    return str(value)

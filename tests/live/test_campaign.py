@@ -1,0 +1,216 @@
+"""What happens in the life of a campaign."""
+
+import math
+import threading
+
+import pytest
+
+import apportion as ap
+from apportion.live.choice import choose_policy
+from apportion.live.store import open_store
+
+ARMS = ("a", "b")
+
+
+@pytest.fixture
+def campaign(sqlite):
+    return ap.Campaign.create("c", ARMS, budget=100, b=0.75, sigma=1, seed=1, db=sqlite)
+
+
+def test_amounts_really_spent_are_what_counts(campaign):
+    ticket = campaign.split().ticket
+    campaign.record(ticket, {"a": 30.0, "b": 10.0}, amounts={"a": 60.0, "b": 20.0})
+    beliefs = campaign.beliefs()
+    assert (beliefs["a"].resource, beliefs["b"].resource) == (60.0, 20.0)
+    assert beliefs["a"].mean == pytest.approx(0.5)
+    line = campaign.history()[0]
+    assert (line.advised, line.amount) == (50.0, 60.0)
+
+
+def test_costs_are_minimised_and_shown_as_they_are(sqlite):
+    costs = ap.Campaign.create("costs", ARMS, budget=100, b=0.75, sigma=1, minimise=True, db=sqlite)
+    for _ in range(10):
+        split = costs.split()
+        costs.record(split.ticket, {"a": 3.0 * split.amounts["a"], "b": 5.0 * split.amounts["b"]})
+    beliefs = costs.beliefs()
+    assert beliefs.leader == "a"
+    assert beliefs["a"].mean == pytest.approx(3.0)
+    assert beliefs["a"].low < 3.0 < beliefs["a"].high
+    split = costs.split()
+    assert split.shares["a"] > split.shares["b"]
+    assert "Leads with 3.0" in split.reasons["a"]
+    assert "2 behind a" in split.reasons["b"]
+    with pytest.raises(ap.Conflict, match="already has an outcome of 150"):
+        costs.record(1, {"a": 1.0})
+    assert costs.expected_regret() >= 0
+    assert costs.check().exact
+
+
+def test_forgetting_follows_returns_that_drift(sqlite):
+    drifting = ap.Campaign.create("d", ARMS, budget=100, b=0.75, sigma=1, half_life=5, db=sqlite)
+    for turn in range(60):
+        split = drifting.split()
+        means = (2.0, 1.0) if turn < 30 else (1.0, 2.0)
+        drifting.record(split.ticket, {n: m * split.amounts[n] for n, m in zip(ARMS, means) if split.amounts[n] > 0})
+    assert drifting.beliefs().leader == "b"
+    assert drifting.check().exact
+
+
+def test_a_changed_b_counts_everything_anew(campaign, sqlite):
+    other = ap.Campaign.create("other", ARMS, budget=100, b=0.4, sigma=1, seed=1, db=sqlite)
+    for budget in (100, 50, 75):
+        ticket = campaign.split(budget).ticket
+        amounts = {"a": budget * 0.7, "b": budget * 0.3}
+        campaign.record(ticket, {"a": budget * 1.1, "b": budget * 0.9}, amounts=amounts)
+        other.record(other.split(budget).ticket, {"a": budget * 1.1, "b": budget * 0.9}, amounts={**amounts})
+    campaign.change(b=0.4)
+    ours, theirs = campaign.beliefs(), other.beliefs()
+    for name in ARMS:
+        assert ours[name].mean == pytest.approx(theirs[name].mean, rel=1e-14)
+        assert ours[name].information == pytest.approx(theirs[name].information, rel=1e-14)
+    assert campaign.settings.parameters["b"] == 0.4
+    assert campaign.check().exact
+
+
+def test_settings_change_all_or_none(campaign):
+    state = campaign.state()
+    with pytest.raises(ap.InvalidValue, match="`level`"):
+        campaign.change(budget=7, level=1.5)
+    with pytest.raises(ap.InvalidValue, match="`setting`"):
+        campaign.change(budget=7, seed=3)
+    with pytest.raises(ap.InvalidValue, match="horizon"):
+        campaign.change(policy="SuccessiveElimination")
+    assert campaign.state() == state
+    campaign.change(policy="SuccessiveElimination", horizon=100)
+    assert campaign.settings.policy == "SuccessiveElimination"
+    assert campaign.events()[-1].payload["old"]["policy"]["name"] == "Odds"
+    campaign.split()
+    assert campaign.check().exact
+
+
+def test_what_is_assumed_is_said_until_it_is_given(sqlite):
+    campaign = ap.Campaign.create("c", ARMS, budget=100, db=sqlite)
+    assert set(campaign.settings.assumed) <= {"b", "sigma"}
+    campaign.change(b=0.5, sigma=2.0)
+    assert campaign.settings.assumed == ()
+
+
+@pytest.mark.parametrize("name", ["odds", "Odds", "successive-elimination", "thompson", "auto"])
+def test_policies_are_found_by_name(name):
+    policy, _ = choose_policy(name, 0.7, 2.0)
+    assert isinstance(policy, ap.Policy)
+
+
+def test_an_unknown_policy_is_refused(sqlite):
+    with pytest.raises(ap.UnknownName, match="Policy 'nonsense' is not known"):
+        ap.Campaign.create("c", ARMS, budget=1, policy="nonsense", db=sqlite)
+    with pytest.raises(ap.InvalidValue, match="Oracle needs means"):
+        ap.Campaign.create("c", ARMS, budget=1, policy="oracle", db=sqlite)
+    assert ap.Campaign.names(sqlite) == ()
+
+
+@pytest.mark.parametrize("name", ["", " a", "a/b", "a\\b", "a\nb", "..", "x" * 201, 5, None])
+def test_bad_names_are_refused(sqlite, name):
+    with pytest.raises(ap.InvalidValue, match="`name` must be"):
+        ap.Campaign.create(name, ARMS, budget=1, db=sqlite)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"budget": 0}, {"budget": math.inf}, {"arms": ()}, {"arms": ("a", "a")}, {"b": 1.5}, {"sigma": 0},
+        {"minimum": {"a": 0.7, "b": 0.7}}, {"minimum": {"x": 0.1}}, {"unit": ""}, {"level": 1}, {"half_life": 0},
+        {"step": -1}, {"whole": True, "step": 2.0}, {"minimise": "yes"}, {"seed": -1}, {"policy": 5}, {"horizon": 0},
+    ],
+)  # fmt: skip
+def test_bad_options_are_refused_and_make_nothing(sqlite, options):
+    with pytest.raises(ap.ApportionError):
+        ap.Campaign.create("c", **{"arms": ARMS, "budget": 1, "db": sqlite, **options})
+    assert ap.Campaign.names(sqlite) == ()
+
+
+def test_a_snapshot_that_was_tampered_with_is_found_and_repaired(campaign, sqlite):
+    for _ in range(40):
+        campaign.record(campaign.split().ticket, {"a": 1.0, "b": 2.0})
+    truth = campaign.state()
+    with open_store(sqlite).writing() as session:
+        number, state = session.snapshot(campaign._id)
+        session.save(campaign._id, number, state.replace('"issued": ', '"issued": 1'))
+    assert not campaign.check().ok
+    found = campaign.check(repair=True)
+    assert not found.ok
+    assert "does not agree" in found.message
+    assert campaign.check().ok
+    open_store(sqlite).shared.clear()
+    assert ap.Campaign.open("c", db=sqlite).state() == truth
+
+
+def test_an_event_that_was_tampered_with_is_found(campaign, sqlite):
+    import sqlalchemy as sa
+
+    from apportion.live.database import address, engine_for
+
+    for _ in range(40):
+        campaign.record(campaign.split().ticket, {"a": 1.0, "b": 2.0})
+    with engine_for(address(sqlite)).begin() as connection:
+        connection.execute(sa.text("UPDATE events SET payload = replace(payload, '2.0', '9.0') WHERE number = 9"))
+    assert not campaign.check().ok
+
+
+def test_threads_can_share_one_object(campaign):
+    def work():
+        for _ in range(10):
+            split = campaign.split()
+            campaign.record(split.ticket, {"a": 1.0})
+            campaign.beliefs()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert campaign.period == 40
+    assert campaign.check().exact
+
+
+def test_a_key_must_be_sensible(campaign):
+    with pytest.raises(ap.InvalidValue, match="`key`"):
+        campaign.split(key="")
+    with pytest.raises(ap.InvalidValue, match="`key`"):
+        campaign.split(key="x" * 201)
+
+
+def test_many_open_tickets_keep_the_state_small(campaign):
+    with campaign.together():
+        for _ in range(300):
+            campaign.split()
+    assert len(campaign.open_tickets) == 300
+    assert len(campaign.state()) < 5000
+    campaign.record(3, {"a": 1.0})
+    assert campaign.check().exact
+
+
+def test_a_series_and_numpy_numbers_will_do(campaign):
+    import numpy as np
+    import pandas as pd
+
+    ticket = campaign.split().ticket
+    campaign.record(ticket, pd.Series({"a": np.float64(2.0), "b": np.int64(3)}))
+    assert campaign.events()[-1].payload["outcomes"] == {"a": 2.0, "b": 3.0}
+
+
+def test_history_and_log_read_well(campaign):
+    campaign.record(campaign.split().ticket, {"a": 1.0})
+    frame = campaign.history().to_pandas()
+    assert list(frame["state"]) == ["recorded", "open"]
+    assert "History of c" in str(campaign.history())
+    assert [event.kind for event in campaign.events()] == ["created", "split", "outcome"]
+    assert repr(campaign) == "Campaign.open('c')"
+
+
+def test_the_past_can_be_looked_at(campaign):
+    campaign.record(campaign.split().ticket, {"a": 100.0, "b": 1.0})
+    then = campaign.version
+    campaign.record(campaign.split().ticket, {"a": 0.0, "b": 900.0})
+    assert campaign.beliefs(at=then).leader == "a"
+    assert campaign.beliefs().leader == "b"

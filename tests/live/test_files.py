@@ -1,0 +1,241 @@
+"""Campaigns as files: everything out and back, histories in, reports."""
+
+import csv
+import io
+import json
+import re
+
+import pytest
+
+import apportion as ap
+from apportion.cli.campaign_report import campaign_page
+from apportion.live.ahead import forecast, replay
+from apportion.live.files import (
+    export_csv,
+    export_json,
+    export_log,
+    import_history,
+    read_history,
+    restore_json,
+    restore_log,
+)
+from apportion.testing.stores import walk
+
+ARMS = ("search", "social", "video")
+HISTORY = """date,arm,amount,outcome
+2026-01-01,search,60,66
+2026-01-01,social,40,20
+2026-01-02,search,80,90.5
+2026-01-02,social,20,no data
+"""
+
+
+@pytest.fixture
+def ads(sqlite):
+    return ap.Campaign.create("ads", ARMS, budget=100, b=0.75, sigma=2, seed=7, db=sqlite)
+
+
+@pytest.fixture
+def history(tmp_path):
+    def write(text=HISTORY, name="history.csv"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("form", ["json", "log"])
+def test_everything_goes_out_and_comes_back_identical(db, tmp_path, form):
+    options = {"budget": 100, "b": 0.3, "sigma": 2, "step": 1.0, "minimise": True, "unit": "kits"}
+    campaign = ap.Campaign.create("all", ARMS, db=db, **options)
+    walk(campaign)
+    campaign.change(budget=120, sigma=3)
+    campaign.split(key="k")
+    other = str(tmp_path / "other.db")
+    if form == "json":
+        twin = restore_json(export_json(campaign), db=other)
+    else:
+        twin = restore_log(export_log(campaign), db=other, name="all")
+    assert twin.events() == campaign.events()
+    assert twin.state() == campaign.state()
+    assert dict(twin.split().amounts) == dict(campaign.split().amounts)
+    assert twin.check().exact
+    twin._store.close()
+
+
+def test_a_restore_does_not_overwrite(ads, sqlite):
+    with pytest.raises(ap.Conflict, match="is there already"):
+        restore_json(export_json(ads), db=sqlite)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: "{}",
+        lambda text: "[1, 2]",
+        lambda text: text[:-20],
+        lambda text: text.replace('"version": 1', '"version": 2'),
+        lambda text: text.replace('"number": 2', '"number": 3'),
+        lambda text: text.replace('"kind": "split"', '"kind": "spilt"', 1),
+        lambda text: text.replace('"width": 3', '"width": 100000000000000'),
+        lambda text: text.replace('"budget": 100.0', '"budget": 99.0'),
+        lambda text: text.replace('"outcomes"', '"outcome"'),
+        lambda text: json.dumps({**json.loads(text), "events": []}),
+    ],
+)
+def test_a_damaged_export_is_refused_and_makes_nothing(ads, sqlite, damage):
+    split = ads.split()
+    ads.record(split.ticket, {"search": 1.0})
+    with pytest.raises(ap.IncompatibleState):
+        restore_json(damage(export_json(ads)), db=sqlite, name="again")
+    assert ap.Campaign.names(sqlite) == ("ads",)
+
+
+def test_a_history_is_taken_in(ads, history):
+    done = import_history(ads, history())
+    assert (done.rows, done.tickets) == (4, 2)
+    beliefs = ads.beliefs()
+    assert beliefs["search"].resource == 140.0
+    assert beliefs["social"].resource == 40.0  # the other was "no data"
+    twin = ap.Statistics(3, 0.75)
+    twin.update([60, 40, 0], [66, 20, float("nan")])
+    twin.update([80, 20, 0], [90.5, float("nan"), float("nan")])
+    assert (
+        ads._read(lambda ledger, session: ledger.allocator._past.sums().score.tolist()) == twin.sums().score.tolist()
+    )
+    assert [line.date for line in ads.history()] == ["2026-01-01"] * 2 + ["2026-01-02"] * 2
+    assert ads.open_tickets == ()
+    assert ads.check().exact
+    assert ads.split().ticket == 3
+
+
+def test_a_file_that_was_imported_before_is_noticed(ads, history):
+    import_history(ads, history())
+    state = ads.state()
+    with pytest.raises(ap.Conflict, match=r"'other.csv' was imported before, .* as 'history.csv'"):
+        import_history(ads, history(name="other.csv"))
+    assert ads.state() == state
+    import_history(ads, history(), again=True)
+    assert ads.period == 4
+
+
+def test_columns_are_mapped_and_other_styles_read(ads, history):
+    text = "\ufeffday;channel;spend;sales\n1.1.;search;60,5;1e2\n\n1.1.;social;40;\n"
+    found, _ = read_history(history(text), date="day", arm="channel", amount="spend", outcome="sales")
+    assert [(line.arm, line.amount, line.outcome) for line in found] == [
+        ("search", 60.5, 100.0),
+        ("social", 40.0, None),
+    ]
+
+
+def test_unknown_arms_are_refused_or_added(ads, history):
+    path = history(HISTORY + "2026-01-03,radio,10,3\n")
+    with pytest.raises(ap.InvalidValue, match="Row 6: arm 'radio' is not known"):
+        import_history(ads, path)
+    assert ads.version == 1
+    assert import_history(ads, path, add_arms=True).arms_added == ("radio",)
+    assert ads.beliefs()["radio"].resource == 10.0
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "Row 1: one column named 'date' is needed"),
+        ("date,arm,amount\n", "Row 1: one column named 'outcome' is needed"),
+        ("date,arm,amount,outcome\n", "has no rows"),
+        (HISTORY + "2026-01-03,search,x,3\n", "Row 6: the amount must be a number; got 'x'"),
+        (HISTORY + "2026-01-03,search,nan,3\n", "Row 6: the amount must be a number"),
+        (HISTORY + "2026-01-03,search,1_0,3\n", "Row 6: the amount must be a number"),
+        (HISTORY + "2026-01-03,search,-1,3\n", "Row 6: the amount must be a number of at least 0"),
+        (HISTORY + "2026-01-03,search,1,inf\n", "Row 6: the outcome must be a number"),
+        (HISTORY + "2026-01-03,search,0,3\n", "Row 6: an outcome of 3 from an amount of 0 cannot be"),
+        (HISTORY + "2026-01-03,search,1\n", "Row 6: 4 cells are needed; got 3"),
+        (HISTORY + "2026-01-02,search,1,1\n", "Row 6: arm 'search' on 2026-01-02 was there before, in row 4"),
+        (HISTORY + ",search,1,1\n", "Row 6: the date must be"),
+        (HISTORY + "2026-01-03,,1,1\n", "Row 6: the arm must be"),
+        (HISTORY + "2026-01-03,search,0,0\n", "Row 6: the amounts of 2026-01-03 must add up to more than 0"),
+        (HISTORY + '2026-01-03,"search,1,1\n', "is not CSV"),
+        (b"\xff\xfe\x00", "it is not UTF-8 text"),
+    ],
+)
+def test_faults_are_named_with_their_row_and_nothing_is_taken_in(ads, history, text, sentence):
+    with pytest.raises(ap.InvalidValue, match=re.escape(sentence)):
+        import_history(ads, history(text))
+    assert ads.version == 1
+
+
+def test_the_exported_history_can_be_imported(ads, history, sqlite):
+    walk(ads, rounds=6)
+    rows = list(csv.DictReader(io.StringIO(export_csv(ads))))
+    assert {row["state"] for row in rows} <= {"recorded", "open", "no data", "amended", "unused"}
+    twin = ap.Campaign.create("twin", ARMS, budget=100, b=0.75, sigma=2, db=sqlite)
+    import_history(twin, history(export_csv(ads)))
+    for name in ARMS:
+        assert twin.beliefs()[name].mean == pytest.approx(ads.beliefs()[name].mean, rel=1e-12, nan_ok=True)
+
+
+def test_a_name_that_looks_like_a_formula_is_made_harmless(sqlite, history):
+    campaign = ap.Campaign.create("f", ("=1+1", "b"), budget=10, b=0.75, db=sqlite)
+    campaign.record(campaign.split().ticket, {"=1+1": 1.0, "b": 2.0})
+    assert "'=1+1" in export_csv(campaign)
+    twin = ap.Campaign.create("g", ("=1+1", "b"), budget=10, b=0.75, db=sqlite)
+    import_history(twin, history(export_csv(campaign)))
+    assert twin.beliefs()["=1+1"].resource == 5.0
+
+
+def test_the_report_is_one_page_that_asks_nothing_of_the_network(sqlite, tmp_path):
+    campaign = ap.Campaign.create("a <b> & c", ("<script>", "$x_1$", "b"), budget=100, unit="€", b=0.75, db=sqlite)
+    for _ in range(5):
+        split = campaign.split()
+        campaign.record(split.ticket, dict(split.amounts))
+    text = campaign_page(campaign).write(tmp_path / "page.html").read_text()
+    assert "<script>" not in text
+    assert "&lt;script&gt;" in text
+    assert text.count("<svg") == 2
+    assert not re.search(r'(src|href)="(?!#|data:)', text)
+    assert "The last split" in text
+
+
+def test_the_report_of_a_new_campaign(ads):
+    assert "Where it stands" in campaign_page(ads).html()
+
+
+def test_a_forecast_is_repeatable_and_leaves_the_campaign_alone(ads):
+    for _ in range(10):
+        split = ads.split()
+        means = {"search": 2.0, "social": 1.0, "video": 0.5}
+        ads.record(split.ticket, {name: means[name] * amount for name, amount in split.amounts.items()})
+    ads.pause_arm("video")
+    state = ads.state()
+    outlook = forecast(ads, periods=20, worlds=20, policies=("odds", "uniform"))
+    assert outlook == forecast(ads, periods=20, worlds=20, policies=("odds", "uniform"))
+    assert ads.state() == state
+    odds, uniform = outlook.prospects
+    assert odds.earned > uniform.earned
+    assert 0 <= odds.regret < uniform.regret
+    assert odds.earned_low <= odds.earned <= odds.earned_high
+
+
+def test_a_forecast_needs_something_to_look_ahead_from(ads):
+    with pytest.raises(ap.InvalidValue, match="nothing to look ahead from"):
+        forecast(ads)
+
+
+def test_a_backtest_replays_a_history(history):
+    import numpy as np
+
+    rng = np.random.default_rng(5)
+    rows = ["date,arm,amount,outcome"]
+    for day in range(60):
+        for arm, mean in (("a", 2.0), ("b", 1.0)):
+            amount = float(rng.integers(10, 100))
+            rows.append(f"day {day},{arm},{amount},{mean * amount + 3.0 * amount**0.75 * rng.standard_normal()}")
+    found, _ = read_history(history("\n".join(rows)))
+    outlook = replay(found, worlds=10)
+    assert 0.5 < outlook.b <= 1.0
+    by_name = {row.policy: row for row in outlook.prospects}
+    assert by_name["Odds"].earned > by_name["Uniform"].earned
+    assert outlook.actual == pytest.approx(sum(line.outcome for line in found))
+    costs = replay(found, worlds=5, b=0.75, sigma=3.0, minimise=True, policies=("odds",))
+    assert costs.prospects[0].earned < outlook.actual

@@ -1,0 +1,108 @@
+"""Threads that wait for their turn share a commit; what fails, fails for all who shared it, and leaves no trace."""
+
+import contextlib
+import sqlite3
+import threading
+import time
+
+import pytest
+
+import apportion as ap
+from apportion.live import store as stores
+from apportion.live.database import StoreUnavailable
+from apportion.live.store import open_store
+
+ARMS = ("a", "b")
+
+
+@pytest.fixture
+def campaign(db):
+    campaign = ap.Campaign.create("c", ARMS, budget=100, b=0.75, sigma=1, seed=1, db=db)
+    campaign.record(campaign.split().ticket, {"a": 1.0})
+    return campaign
+
+
+@pytest.fixture
+def finished(monkeypatch):
+    """The sizes of the groups that were committed."""
+    sizes, finish = [], stores._Group.finish
+
+    def counted(group, error=None):
+        sizes.append(group.size)
+        finish(group, error)
+
+    monkeypatch.setattr(stores._Group, "finish", counted)
+    return sizes
+
+
+def at_once(db, campaign, *works):
+    """Let threads queue up behind a write, and then go; gives what each returned or raised."""
+    answers = [None] * len(works)
+
+    def run(place, work):
+        try:
+            answers[place] = work(ap.Campaign.open("c", db=db))
+        except Exception as error:
+            answers[place] = error
+
+    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(works)]
+    store = open_store(db)
+    with contextlib.suppress(StoreUnavailable), store.writing(campaign._id):
+        for thread in threads:
+            thread.start()
+        while store._waiting < len(works):
+            time.sleep(0.001)
+    for thread in threads:
+        thread.join()
+    return answers
+
+
+def test_those_who_wait_share_a_commit(db, campaign, finished):
+    tickets = at_once(db, campaign, *[lambda mine: mine.split().ticket] * 6)
+    assert sorted(tickets) == [2, 3, 4, 5, 6, 7]
+    assert len(finished) < 6
+    assert sum(finished) == 7
+    assert campaign.check().exact
+
+
+def test_a_refusal_leaves_the_others_alone(db, campaign):
+    def wrong(mine):
+        mine.record(1, {"a": 99.0})
+
+    def half(mine):
+        with mine.together():
+            mine.split()
+            mine.record(1, {"a": 99.0})
+
+    answers = at_once(db, campaign, *[lambda mine: mine.split().ticket] * 4, wrong, half)
+    assert sorted(answers[:4]) == [2, 3, 4, 5]
+    assert all(isinstance(answer, ap.Conflict) for answer in answers[4:])
+    assert campaign.period == 5
+    assert campaign.check().exact
+
+
+def test_a_commit_that_fails_fails_for_all_who_shared_it(db, campaign, monkeypatch):
+    state, finish = campaign.state(), stores._Group.finish
+
+    def fail(group, error=None):
+        finish(group, error or sqlite3.OperationalError("database or disk is full"))
+
+    monkeypatch.setattr(stores._Group, "finish", fail)
+    answers = at_once(db, campaign, *[lambda mine: mine.split()] * 4)
+    assert all(isinstance(answer, StoreUnavailable) for answer in answers)
+    with pytest.raises(StoreUnavailable):
+        campaign.split()
+    monkeypatch.undo()
+    assert campaign.state() == state
+    assert campaign.split().ticket == 2
+    assert campaign.check().exact
+
+
+def test_campaigns_side_by_side(db, campaign):
+    other = ap.Campaign.create("d", ARMS, budget=1, db=db)
+    works = [lambda mine: mine.split().ticket, lambda mine: other.split().ticket] * 3
+    answers = at_once(db, campaign, *works)
+    assert sorted(answers[::2]) == [2, 3, 4]
+    assert sorted(answers[1::2]) == [1, 2, 3]
+    assert campaign.check().exact
+    assert other.check().exact
