@@ -1,0 +1,38 @@
+"""`apportion reproduce`: the paper measured, into a folder."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from apportion.reproduce import FULL, QUICK, SECTIONS, reproduce
+from apportion.reproduce.page import HTML
+from apportion.reproduce.run import DATA
+
+
+def show_reproduction(quick: bool, out: Path, seed: int, as_json: bool) -> None:
+    """Run what is missing, write the report, and say where it is and what each section cost."""
+    effort = QUICK if quick else FULL
+    if sys.stderr.isatty():
+        console = Console(stderr=True)
+        with console.status("starting") as status:
+            path = reproduce(out, effort=effort, seed=seed, step=status.update)
+    else:
+        path = reproduce(out, effort=effort, seed=seed)
+    sections = json.loads((out / DATA).read_text(encoding="utf-8"))["sections"]
+    seconds = {section.name: sections[section.name]["seconds"] for section in SECTIONS}
+    files = {"markdown": str(path), "html": str(out / HTML), "data": str(out / DATA)}
+    if as_json:
+        print(json.dumps({**files, "seconds": seconds}, indent=2))
+        return
+    table = Table(title="The paper, measured")
+    table.add_column("section")
+    table.add_column("seconds", justify="right")
+    for section in SECTIONS:
+        table.add_row(section.title, f"{seconds[section.name]:.1f}")
+    Console().print(table)
+    print(f"Read {files['html']} or {files['markdown']}; the numbers are in {files['data']}.")
