@@ -59,8 +59,8 @@ def campaign_page(campaign: Campaign) -> Page:
         _pictures(page, campaign)
         page.section("Last lines of the history")
         lines = campaign.history(max(1, campaign.period - 20)).to_pandas()
-        for column in ("date", "recorded"):
-            lines[column] = [str(value)[:16].replace("T", " ") if value else "–" for value in lines[column]]
+        for when in ("date", "recorded"):
+            lines[when] = [str(value)[:16].replace("T", " ") if value else "–" for value in lines[when]]
         page.table(lines.drop(columns=["share"]).tail(200).set_index("ticket"))
     page.section("Settings").facts({name.replace("_", " "): str(value) for name, value in settings._asdict().items()})
     page.text(f"Written {now()[:19]} UTC, after {campaign.version} events.")
