@@ -1,4 +1,4 @@
-"""Databases for the tests: a SQLite file each, and one real PostgreSQL server per test process."""
+"""Databases for the tests: a SQLite file each, one real PostgreSQL server per process; and Hypothesis settings."""
 
 import itertools
 import os
@@ -7,6 +7,11 @@ import tempfile
 import warnings
 
 import pytest
+from hypothesis import settings
+
+# The same cases every time: a property that fails must fail for everyone. `make soak` looks for new ones.
+settings.register_profile("steady", derandomize=True)
+settings.load_profile("default" if os.environ.get("APPORTION_SOAK") else "steady")
 
 _numbers = itertools.count(1)
 

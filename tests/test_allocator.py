@@ -747,7 +747,7 @@ BAD_SETTINGS = {
     "`step` must be a number above 0; got 0.": lambda: make(step=0),
     "`step` must be left out where `whole` is True; got 2.": lambda: make(whole=True, step=2),
     "`whole` must be True or False; got 'yes'.": lambda: make(whole="yes"),
-    "`half_life` must be a number above 0; got 0.": lambda: make(half_life=0),
+    "`half_life` must be a number of at least 0.001; got 0.": lambda: make(half_life=0),
     "`arms` must be a list with at least one name; got ().": lambda: make(arms=[]),
     "`arms` must be a list of names; got 'search'.": lambda: make(arms="search"),
     "`arms` must be names that are all different; got 'a'.": lambda: make(arms=["a", "b", "a"]),

@@ -34,6 +34,12 @@ Floats = NDArray[np.float64]
 # From this many arms on, compiled loops beat whole-array arithmetic by enough to be worth loading Numba.
 MANY_ARMS = 512
 
+# In periods. Shorter ones forget everything at once anyway.
+SHORTEST_HALF_LIFE = 1e-3
+
+# After so many halvings every number is 0.
+_NOTHING_LEFT = 5000
+
 # Terms are held to this size so that no sum can reach infinity and spoil the exact arithmetic.
 _LARGEST = 1e300
 
@@ -228,7 +234,7 @@ class Statistics:
 
     def __init__(self, arms: int, b: float, half_life: float | None = None) -> None:
         self.b = checks.number("b", b, low=0.0, high=1.0)
-        self.half_life = None if half_life is None else checks.number("half_life", half_life, above=0.0)
+        self.half_life = None if half_life is None else checks.number("half_life", half_life, low=SHORTEST_HALF_LIFE)
         self.period = 0
         # In whole half-lives: weights are 2^(period / half_life − anchor), kept from growing large.
         self._anchor = 0
@@ -256,7 +262,10 @@ class Statistics:
         if self.half_life is not None:
             halvings = int(self.period // self.half_life) - self._anchor
             if halvings > 64:  # a power of two: exact
-                self._limbs, self._anchor = np.ldexp(self._limbs, -halvings), self._anchor + halvings
+                self._limbs, self._anchor = (
+                    np.ldexp(self._limbs, -min(halvings, _NOTHING_LEFT)),
+                    self._anchor + halvings,
+                )
 
     def merge(self, other: Statistics) -> None:
         """Take in all that `other` holds: as if its outcomes had been observed here."""
@@ -283,7 +292,7 @@ class Statistics:
         if self.half_life is None:
             return 1.0
         halvings, rest = divmod(period, self.half_life)
-        return float(np.ldexp(2.0 ** (rest / self.half_life), int(halvings) - self._anchor))
+        return float(np.ldexp(2.0 ** (rest / self.half_life), max(int(halvings) - self._anchor, -_NOTHING_LEFT)))
 
     def _add(self, amounts: ArrayLike, outcomes: ArrayLike, period: int | None, sign: float) -> None:
         amount, outcome = np.asarray(amounts, dtype=np.float64), np.asarray(outcomes, dtype=np.float64)

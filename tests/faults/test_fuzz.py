@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "live"))
@@ -116,6 +116,7 @@ def probable(draw):
 
 @often
 @given(line=probable())
+@example(line=["settings", "ads", "--half-life", "1e-67"])  # was an OverflowError
 def test_nearly_right_commands(base, sqlite, line):
     command_is_sound(sqlite, *line)
 
