@@ -67,7 +67,11 @@ def identical(ours, theirs):
 
 def command(path, folder, *more):
     arguments = [sys.executable, "-m", "apportion", "simulate", str(path), "--out", str(folder), *more]
-    return subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # A shell's background job ignores Ctrl-C and hands that down; the command here must be able to hear it.
+    return subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
 
 
 def wait_for_tasks(process, folder, count):
