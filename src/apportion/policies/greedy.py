@@ -19,7 +19,7 @@ class EpsilonGreedy(Policy):
 
     Period 1 is even. Then the leader is the arm with the largest estimate from the periods before: μ2, the
     mean of ratios (`leader="ratios"`, the paper's), or μ* (`leader="information"`), which is far better in
-    practice: regret 150 against 8143 at K = 5, b = 0.75, gap 0.5, T = 10^5, ε = 0.25.
+    practice: regret about 200 against 8,900 at K = 5, b = 0.75, gap 0.5, T = 10^5, ε = 0.25.
 
     Guarantee (Theorem 4, corrected): for b > 1/2 and ε in (0, 2b−1), so that 1 < α < 1/(2−2b), what is spent
     on other arms is summable while the information about them is not: the regret stays below a constant for

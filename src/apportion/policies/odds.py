@@ -104,8 +104,8 @@ class Odds(InformationMatching):
     """A_i ∝ (q_i / (1 − q_i))^tilt, q_i = Φ(−(μ*_lead − μ*_i)/(σ√(1/B_i + 1/B_lead))); the leader weighs 1.
 
     q_i is the chance that arm i beats the leader, under independent normal beliefs. As good as `Matching` at
-    a fraction of the cost. Measured at T = 10^4, K = 5, b = 0.75, gap 0.5: regret 17 where Algorithm 1 has
-    3990, Algorithm 2 1750 and pooled Thompson sampling 96. No bound is proven; with σ or b far too small it
+    a fraction of the cost. Measured at T = 10^4, K = 5, b = 0.75, gap 0.5: regret 18 where Algorithm 1 has
+    3507, Algorithm 2 1708 and pooled Thompson sampling 80. No bound is proven; with σ or b far too small it
     can trust a wrong leader for as long as the floor takes to correct it.
 
     >>> Odds(b=0.75)
