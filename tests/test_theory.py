@@ -427,3 +427,11 @@ def test_bad_input_is_refused_in_one_sentence(call, sentence):
     with pytest.raises(InvalidValue) as refusal:
         call()
     assert str(refusal.value) == sentence
+
+
+@pytest.mark.parametrize("form", ["printed", "corrected", "sharp", "information"])
+def test_greedy_bound_is_finite_where_the_proof_divides_by_zero(form):
+    """The proof's m/(m − a) at a = m: K = 2, b = 0.75, ε = 0.25 give γ = 1/4, m = 4 and a = Δ²/(16√2)."""
+    gap = (4 * 16 * 2**0.5) ** 0.5
+    bound = theory.greedy_regret_bound((gap, 0.0), b=0.75, epsilon=0.25, form=form)
+    assert 0 < bound < np.inf
