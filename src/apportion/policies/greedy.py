@@ -70,7 +70,6 @@ class EpsilonGreedy(Policy):
     def allocate(self: Any, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
         """t^(−α)/K each, 1/K where nothing is known yet, the rest to the leader."""
         arms = len(shares)
-        leader = leader_of(self, seen, rng)
         small = power_floor(period.number, self.exponent, arms)
         unseen = 0
         for arm in range(arms):
@@ -78,6 +77,7 @@ class EpsilonGreedy(Policy):
             if not seen.count[arm] > 0.0:
                 shares[arm] = 1.0 / arms
                 unseen += 1
+        leader = leader_of(self, seen, rng)
         if leader >= 0:
             shares[leader] = (arms - unseen) / arms - (arms - unseen - 1) * small
 

@@ -13,6 +13,9 @@ from apportion.statistics import InformationSums
 
 INDICES = ("ucb1", "moss")
 
+# Rounding alone moves B·(1/√B)² by less than this; one more outcome moves it by more, up to 10^15 of them.
+UNCHANGED = 1e-15
+
 
 class UCB(Policy):
     """Everything on the arm with the largest upper confidence index; arms never tried go first.
@@ -60,27 +63,31 @@ class UCB(Policy):
     def allocate(self: Any, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
         """The largest index takes all; ties are broken by chance."""
         arms = len(shares)
+        for arm in range(arms):
+            # 1/√B is kept in the memory, and found again only for the arm whose B has changed: roots are dear.
+            if not abs(seen.information[arm] * memory[arm] * memory[arm] - 1.0) < UNCHANGED:
+                if not seen.information[arm] > 0.0:
+                    whole_unit(first_unseen(seen.information, rng), shares)
+                    return
+                memory[arm] = 1.0 / math.sqrt(seen.information[arm])
+            shares[arm] = 0.0
         best = -math.inf
-        chosen = -1
+        chosen = 0
         ties = 0
         bonus = self.sigma * math.sqrt(2.0 * math.log(period.number))
         periods = max(self.horizon, period.number)
         for arm in range(arms):
-            if not seen.information[arm] > 0.0:
-                whole_unit(first_unseen(seen.information, rng), shares)
-                return
             if self.moss:
                 left = math.log(periods / (arms * max(seen.count[arm], 1.0)))
                 bonus = 2.0 * self.sigma * math.sqrt(max(0.0, left))
-            variance = 1.0 / seen.information[arm]
-            index = seen.score[arm] * variance + bonus * math.sqrt(variance)
+            index = memory[arm] * (seen.score[arm] * memory[arm] + bonus)
             if index > best:
                 best, chosen, ties = index, arm, 1
             elif index == best:
                 ties += 1
                 if rng.random() * ties < 1.0:
                     chosen = arm
-        whole_unit(chosen, shares)
+        shares[chosen] = 1.0
 
 
 class Thompson(Policy):

@@ -50,7 +50,7 @@ def leading_arm(numerators: Any, denominators: Any, rng: Any) -> int:
     for arm in range(len(numerators)):
         if denominators[arm] > 0.0:
             value = numerators[arm] / denominators[arm]
-            if value > best or chosen < 0:
+            if value > best:
                 chosen, best, ties = arm, value, 1
             elif value == best:
                 ties += 1
@@ -72,7 +72,7 @@ def power_floor(number: int, exponent: float, arms: int) -> float:
     """t^(−α)/K, never 0; an exponent of 0 means no floor."""
     if exponent <= 0.0:
         return 0.0
-    share: float = float(number) ** -exponent / arms
+    share: float = math.exp(-exponent * math.log(number)) / arms  # quicker than a power
     return max(share, SMALLEST_SHARE)
 
 
