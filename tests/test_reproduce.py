@@ -8,6 +8,7 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -34,7 +35,11 @@ SOURCES = sorted((Path(apportion.__file__).parent / "reproduce").glob("*.py"))
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("reproduction")
-    assert reproduce(out, effort=EFFORT, seed=1) == out / "report.md"
+    parts = []
+    assert reproduce(out, effort=EFFORT, seed=1, step=lambda words, done: parts.append(done)) == out / "report.md"
+    assert parts == sorted(parts), "the bar never goes back"
+    assert (parts[0], parts[-1]) == (0.0, 1.0)
+    assert max(np.diff(parts)) < 0.1, "no step is so long that the time left cannot be told"
     return out
 
 

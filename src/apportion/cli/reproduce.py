@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from apportion.reproduce import FULL, QUICK, SECTIONS, reproduce
@@ -18,9 +19,17 @@ def show_reproduction(quick: bool, out: Path, seed: int, as_json: bool) -> None:
     """Run what is missing, write the report, and say where it is and what each section cost."""
     effort = QUICK if quick else FULL
     if sys.stderr.isatty():
-        console = Console(stderr=True)
-        with console.status("starting") as status:
-            path = reproduce(out, effort=effort, seed=seed, step=status.update)
+        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
+                   TextColumn("left"), TimeRemainingColumn())  # fmt: skip
+        # The cost of a step is known roughly, so the time left is an estimate over the last ten minutes.
+        with Progress(*columns, console=Console(stderr=True), speed_estimate_period=600) as bar:
+            task = bar.add_task("starting", total=1.0)
+            path = reproduce(
+                out,
+                effort=effort,
+                seed=seed,
+                step=lambda words, done: bar.update(task, description=words, completed=done),
+            )
     else:
         path = reproduce(out, effort=effort, seed=seed)
     sections = json.loads((out / DATA).read_text(encoding="utf-8"))["sections"]
