@@ -4,12 +4,15 @@ Numbering follows the paper: Theorem 1 gap-independent lower bound (`lower_bound
 concentration (in `apportion.confidence` and `apportion.cone`), Theorem 2 upper bound of Algorithm 1,
 successive elimination (`elimination`), Lemma 2 its stopping-time lemma (`stopping_times`), Theorem 3
 gap-dependent lower bound (`lower_bounds`), Theorem 4 upper bound of Algorithm 2, epsilon-greedy (`greedy`),
-Table 1 (`table`), the model itself (`law`). Where the printed statement fails, `form="printed"` still
-evaluates it, and the default is the corrected one. Each function refuses parameters that its theorem does not
-cover. A bound that is too large for a float is `inf`, never NaN.
+Table 1 (`table`), the model itself (`law`). Beyond the paper: adaptive elimination (`adaptive`), floors (`floors`).
+Where the printed statement fails, `form="printed"` still evaluates it, and the default is the corrected one.
+Each function refuses parameters that its theorem does not cover. A bound that is too large for a float is `inf`,
+never NaN.
 """
 
+from apportion.theory.adaptive import adaptive_regret_bound, race_failure_probability
 from apportion.theory.elimination import elimination_regret_bound, printed_elimination_regret
+from apportion.theory.floors import floor_exponent, floor_regret_bound
 from apportion.theory.greedy import greedy_exponent, greedy_regret_bound
 from apportion.theory.law import (
     Precision,
@@ -34,16 +37,20 @@ __all__ = [
     "Precision",
     "Rate",
     "Toy",
+    "adaptive_regret_bound",
     "asymptotic_lower_bound",
     "divergence",
     "elimination_regret_bound",
     "example_precision",
+    "floor_exponent",
+    "floor_regret_bound",
     "greedy_exponent",
     "greedy_regret_bound",
     "hard_instances",
     "information_rate",
     "minimax_lower_bound",
     "printed_elimination_regret",
+    "race_failure_probability",
     "regret_rate",
     "stopping_time_constant",
     "stopping_time_maximiser",

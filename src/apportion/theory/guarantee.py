@@ -1,0 +1,57 @@
+"""What a theorem promises for a policy on a world, where it covers its parameters and the noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from apportion.errors import InvalidValue
+from apportion.theory.adaptive import adaptive_regret_bound
+from apportion.theory.elimination import elimination_regret_bound
+from apportion.theory.greedy import greedy_regret_bound
+
+
+def guaranteed_regret(
+    policy: Mapping[str, Any],
+    means: Sequence[float],
+    *,
+    b: float,
+    sigma: float,
+    horizon: int,
+    sub_gaussian: bool = True,
+) -> float | None:
+    """The largest expected regret up to the horizon that a proof allows; None where no theorem covers the case.
+
+    `policy` is what `Policy.to_dict` writes, or {"informed": name, "parameters": ...} for one that is told the truth.
+    Regret never falls, so the value at the horizon holds for every period before. Covered are Theorem 2
+    (`SuccessiveElimination` with the corrected or the anytime radius), Theorem 4 (`EpsilonGreedy`), and
+    `AdaptiveElimination` by `adaptive_regret_bound`.
+
+    >>> world = {"b": 0.75, "sigma": 1.0, "horizon": 10**6}
+    >>> round(guaranteed_regret({"informed": "SuccessiveElimination", "parameters": {}}, [0.5, 0.0], **world))
+    110352
+    >>> guaranteed_regret({"informed": "Odds", "parameters": {}}, [0.5, 0.0], **world) is None
+    True
+    """
+    given = dict(policy.get("parameters", {}))
+    name, told = policy.get("informed") or policy.get("name"), "informed" in policy
+    if not sub_gaussian or given.get("b", b) != b:
+        return None
+    knows = given.get("sigma", sigma if told else 1.0) == sigma and given.get("horizon") in (None, horizon)
+    if name == "SuccessiveElimination":
+        radius = given.get("radius", "corrected")
+        plain = not given.get("pairwise") and given.get("delta") is None and radius in ("corrected", "anytime")
+        if plain and knows and b >= 0.5 and horizon >= len(means):
+            return elimination_regret_bound(means, horizon=horizon, b=b, sigma=sigma, form=radius)
+    if name == "EpsilonGreedy" and b > 0.5:
+        epsilon = given.get("epsilon")
+        epsilon = 0.1 * (2 * b - 1) if epsilon is None else epsilon  # the policy's default
+        form = "information" if given.get("leader") == "information" else "corrected"
+        return greedy_regret_bound(means, b, epsilon, sigma, form)
+    if name == "AdaptiveElimination" and knows:
+        own = {key: given[key] for key in ("scale", "floor", "split") if key in given}
+        try:
+            return adaptive_regret_bound(means, b=b, horizon=horizon, sigma=sigma, **own)
+        except InvalidValue:  # b, the floor or the gaps are outside of what the proof covers
+            return None
+    return None
