@@ -12,6 +12,7 @@ from apportion import theory
 from apportion.figures.data import Floats, Point, World
 from apportion.figures.style import FAINT, look
 from apportion.figures.words import number, short
+from apportion.theory.guarantee import guaranteed_regret
 
 if TYPE_CHECKING:
     from apportion.simulation.result import Result
@@ -56,28 +57,18 @@ def bounds_of(result: Result, world: World, periods: Any, names: list[str]) -> l
 
 
 def guarantee(kind: Mapping[str, Any], world: World) -> float | None:
-    """What a policy of the paper loses at most by the horizon, where its theorem covers parameters and noise.
-
-    Regret never falls, so the value at the horizon holds for every period before.
-    """
-    facts, given = world.facts, dict(kind.get("parameters", {}))
-    b, sigma, horizon = facts["b"], facts["sigma"], world.horizon
-    told = "informed" in kind
-    if facts["noise"] in ("laplace", "student") or world.means is None or given.get("b", b) != b:
+    """What a policy loses at most by the horizon, where a theorem covers its parameters and the noise."""
+    facts = world.facts
+    if world.means is None:
         return None
-    name = kind.get("informed") or kind.get("name")
-    if name == "SuccessiveElimination":
-        radius = given.get("radius", "corrected")
-        plain = not given.get("pairwise") and given.get("delta") is None and radius in ("corrected", "anytime")
-        knows = given.get("sigma", sigma if told else 1.0) == sigma and given.get("horizon") in (None, horizon)
-        if plain and knows and b >= 0.5 and horizon >= world.arms:
-            return theory.elimination_regret_bound(world.means, horizon=horizon, b=b, sigma=sigma, form=radius)
-    if name == "EpsilonGreedy" and b > 0.5:
-        epsilon = given.get("epsilon")
-        epsilon = 0.1 * (2 * b - 1) if epsilon is None else epsilon  # the policy's default
-        form = "information" if given.get("leader") == "information" else "corrected"
-        return theory.greedy_regret_bound(world.means, b, epsilon, sigma, form)
-    return None
+    return guaranteed_regret(
+        kind,
+        world.means,
+        b=facts["b"],
+        sigma=facts["sigma"],
+        horizon=world.horizon,
+        sub_gaussian=facts["noise"] not in ("laplace", "student"),
+    )
 
 
 def lower_curve(group: list[Point], parameter: str) -> tuple[Floats, Floats] | None:
