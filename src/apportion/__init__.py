@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from apportion import testing as testing
     from apportion import theory as theory
     from apportion.allocator import Allocator as Allocator
+    from apportion.client import Client as Client
     from apportion.fit import BurnInFit as BurnInFit
     from apportion.fit import NoiseFit as NoiseFit
     from apportion.fit import burn_in_design as burn_in_design
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from apportion.noise import UniformNoise as UniformNoise
     from apportion.policies import UCB as UCB
     from apportion.policies import AdaptiveElimination as AdaptiveElimination
+    from apportion.policies import Auto as Auto
     from apportion.policies import EpsilonGreedy as EpsilonGreedy
     from apportion.policies import FollowTheLeader as FollowTheLeader
     from apportion.policies import Hedge as Hedge
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "apportion.allocator": ("Allocator",),
+    "apportion.client": ("Client",),
     "apportion.fit": ("BurnInFit", "NoiseFit", "burn_in_design", "fit_burn_in", "fit_noise"),
     "apportion.kernels": ("kernel",),
     "apportion.law": ("Instance",),
@@ -82,7 +85,7 @@ _HOMES = {
         "Batch", "CentredBernoulli", "Gaussian", "Laplace", "Rademacher", "StudentT", "UniformNoise",
     ),
     "apportion.policies": (
-        "AdaptiveElimination", "EpsilonGreedy", "FollowTheLeader", "Hedge", "Maillard", "Matching", "Odds",
+        "AdaptiveElimination", "Auto", "EpsilonGreedy", "FollowTheLeader", "Hedge", "Maillard", "Matching", "Odds",
         "Oracle", "Policy", "Recommended", "SuccessiveElimination", "Thompson", "UCB", "Uniform",
     ),
     "apportion.probability": ("best_probabilities",),

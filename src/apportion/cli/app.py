@@ -9,8 +9,17 @@ from typing import Annotated
 
 import typer
 
+from apportion import extras
 from apportion._version import __version__
-from apportion.cli import campaign, campaign_ahead, campaign_arms, campaign_files
+from apportion.cli import (
+    campaign,
+    campaign_ahead,
+    campaign_arms,
+    campaign_files,
+    campaign_settings,
+    serve,
+    token,
+)
 from apportion.errors import ApportionError
 
 app = typer.Typer(
@@ -110,13 +119,16 @@ def simulate(
 
 for command in (
     campaign.new, campaign.split, campaign.record, campaign.amend, campaign.close, campaign.status,
-    campaign.campaigns, campaign.history, campaign.settings, campaign.check, campaign.upgrade, campaign_arms.arms,
+    campaign.campaigns, campaign.history, campaign_settings.settings, campaign_settings.check,
+    campaign_settings.upgrade, campaign_arms.arms,
     campaign_files.export, campaign_files.restore, campaign_files.report,
 ):  # fmt: skip
     app.command()(command)
 app.command("import")(campaign_files.import_)
 app.command("simulate-campaign")(campaign_ahead.simulate_campaign)
 app.command("backtest")(campaign_ahead.backtest)
+app.command("serve")(serve.serve)
+app.add_typer(token.app, name="token")
 
 
 @app.command()
@@ -124,16 +136,36 @@ def leaderboard(
     quick: Annotated[bool, typer.Option("--quick", help="A fiftieth of the work: a look, not a verdict.")] = False,
     seed: Annotated[int, typer.Option(help="The seed of everything that is drawn.", min=0)] = 1,
     workers: Annotated[int | None, typer.Option(help="Threads on this machine; all cores by default.", min=1)] = None,
-    out: Annotated[Path | None, typer.Option(help="A folder for the page and the picture.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A folder for the page, the pictures and what was played.")] = None,
     json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+    fresh: Annotated[int | None, typer.Option(help="Play 44 cases drawn from this seed instead.", min=0)] = None,
 ) -> None:
     """Every policy on a suite of 44 cases: which loses least, in the mean and in the tail.
 
-    Example: apportion leaderboard --quick
+    With a folder (--out) an interrupted run goes on where it stopped.
+
+    Example: apportion leaderboard --fresh 7 --quick
     """
     from apportion.cli.leaderboard import show_leaderboard
 
-    show_leaderboard(quick, seed, workers, out, json)
+    show_leaderboard(quick, seed, workers, out, json, fresh)
+
+
+@app.command()
+def robustness(
+    quick: Annotated[bool, typer.Option("--quick", help="A minute instead of ten: a look, not a verdict.")] = False,
+    seed: Annotated[int, typer.Option(help="The seed of everything that is drawn.", min=0)] = 2,
+    workers: Annotated[int, typer.Option(help="Threads on this machine.", min=1)] = 2,
+    out: Annotated[Path | None, typer.Option(help="A folder for data and picture; the page goes beside it.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+) -> None:
+    """What it costs when something is not as assumed: σ, b, heavy tails, moving means, delays, late arms.
+
+    Example: apportion robustness --quick
+    """
+    from apportion.cli.robustness import show_robustness
+
+    show_robustness(quick, seed, workers, out, json)
 
 
 @app.command()
@@ -163,6 +195,12 @@ def main() -> None:
         app()
     except ApportionError as error:
         print(error, file=sys.stderr)
+        sys.exit(2)
+    except ImportError as error:
+        missing = extras.explained(error)
+        if missing is None:
+            raise
+        print(missing, file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)

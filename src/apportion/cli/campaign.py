@@ -1,4 +1,4 @@
-"""Commands that run a campaign: new, split, record, amend, close, status, history, settings, check."""
+"""Commands that run a campaign: new, split, record, amend, close, status, campaigns, history."""
 
 from __future__ import annotations
 
@@ -47,6 +47,8 @@ def new(
     sigma: Annotated[float | None, typer.Option(help="The scale of the noise of one unit.")] = None,
     horizon: Annotated[int | None, typer.Option(help="How many periods there will be.")] = None,
     half_life: Annotated[float | None, typer.Option(help="Periods until an outcome counts half.")] = None,
+    window: Annotated[int | None, typer.Option(help="Only so many periods count, the last ones.")] = None,
+    robust: Annotated[bool, typer.Option("--robust", help="Trim wild outcomes.")] = False,
     level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
     minimise: Annotated[bool, typer.Option("--minimise", help="Outcomes are costs: less is better.")] = False,
     seed: Annotated[int | None, typer.Option(help="The seed of everything that is drawn.")] = None,
@@ -75,7 +77,8 @@ def new(
         name, [arm.strip() for arm in arms.split(",")], budget=budget, db=db, unit=unit or None, policy=policy, b=b,
         sigma=sigma, horizon=horizon, minimum=show.numbers(minimum or (), "minimum") or None,
         maximum=show.numbers(maximum or (), "maximum") or None, pinned=show.numbers(pin or (), "pin") or None,
-        whole=whole, step=step, half_life=half_life, level=level, minimise=minimise, seed=seed,
+        whole=whole, step=step, half_life=half_life, window=window, robust=robust, level=level, minimise=minimise,
+        seed=seed,
     )  # fmt: skip
     if json:
         show.show_json(campaign.status().to_dict())
@@ -96,11 +99,12 @@ def split(
     Example: apportion split ads --budget 6000
     """
     from apportion.cli import campaign_show as show
+    from apportion.live.content import split_content, unit_of
 
-    campaign = _open(name, db)
+    campaign = open_campaign(name, db)
     given = campaign.split(budget, key=key)
     if json:
-        show.show_json(show.split_content(campaign, given))
+        show.show_json(split_content(campaign.name, unit_of(campaign), given))
     else:
         show.show_split(campaign, given)
 
@@ -123,7 +127,7 @@ def record(
     """
     from apportion.cli import campaign_show as show
 
-    campaign = _open(name, db)
+    campaign = open_campaign(name, db)
     if csv is not None:
         if outcomes or spent:
             raise InvalidValue("`record` takes outcomes from the command line or from `--csv`, not from both.")
@@ -158,7 +162,7 @@ def amend(
     """
     from apportion.cli import campaign_show as show
 
-    campaign = _open(name, db)
+    campaign = open_campaign(name, db)
     campaign.amend(ticket, show.pairs(outcomes), show.numbers(spent, "amount") if spent else None, key=key)
     _told(campaign, [ticket], json, "Amended")
 
@@ -173,7 +177,7 @@ def close(
 
     Example: apportion close ads 12
     """
-    campaign = _open(name, db)
+    campaign = open_campaign(name, db)
     campaign.close(ticket)
     _told(campaign, [ticket], json, "Closed")
 
@@ -185,7 +189,7 @@ def status(name: Name, db: Db = None, json: Json = False) -> None:
     """
     from apportion.cli import campaign_show as show
 
-    campaign = _open(name, db)
+    campaign = open_campaign(name, db)
     if json:
         show.show_json(campaign.status().to_dict())
     else:
@@ -243,7 +247,7 @@ def history(
     from apportion.cli import campaign_show as show
     from apportion.tables import readable
 
-    campaign = _open(name, db)
+    campaign = open_campaign(name, db)
     rows: list[tuple[Any, ...]]
     if log:
         events = campaign.events(max(0, campaign.version - last))
@@ -275,79 +279,8 @@ def history(
     show.grid(f"History of {name}", columns, rows)
 
 
-def settings(
-    name: Name,
-    budget: Annotated[float | None, typer.Option(help="The budget of a period.")] = None,
-    unit: Annotated[str | None, typer.Option(help="What it is counted in.")] = None,
-    policy: Annotated[str | None, typer.Option(help="How to decide.")] = None,
-    b: Annotated[float | None, typer.Option(help="How much a small share reveals.")] = None,
-    sigma: Annotated[float | None, typer.Option(help="The scale of the noise.")] = None,
-    horizon: Annotated[int | None, typer.Option(help="How many periods there will be.")] = None,
-    step: Annotated[float | None, typer.Option(help="Amounts are multiples of this.")] = None,
-    half_life: Annotated[float | None, typer.Option(help="Periods until an outcome counts half.")] = None,
-    level: Annotated[float | None, typer.Option(help="The level of the intervals.")] = None,
-    db: Db = None,
-    json: Json = False,
-) -> None:
-    """Show the settings, or change those that are given; another b counts the whole history anew.
-
-    Example: apportion settings ads --budget 6000 --sigma 35
-    """
-    from apportion.cli import campaign_show as show
-
-    campaign = _open(name, db)
-    given = {"budget": budget, "unit": unit, "policy": policy, "b": b, "sigma": sigma, "horizon": horizon,
-             "step": step, "half_life": half_life, "level": level}  # fmt: skip
-    changes = {option: value for option, value in given.items() if value is not None}
-    now = campaign.change(**changes) if changes else campaign.settings
-    if json:
-        show.show_json(now)
-    else:
-        rows = [(option.replace("_", " "), show.plain(value)) for option, value in now._asdict().items()]
-        columns = {"setting": "left", "value": "left"}
-        show.grid(f"Settings of {name}", columns, [(option, _cell(value)) for option, value in rows])
-
-
-def check(
-    name: Name,
-    repair: Annotated[bool, typer.Option("--repair", help="Replace snapshots that do not agree.")] = False,
-    db: Db = None,
-    json: Json = False,
-) -> None:
-    """Rebuild everything from the events and compare with what is kept, bit for bit. Exit code 1 if they differ.
-
-    Example: apportion check ads
-    """
-    from apportion.cli import campaign_show as show
-
-    found = _open(name, db).check(repair=repair)
-    if json:
-        show.show_json(found)
-    else:
-        show.say(found.message)
-    if not found.ok:
-        raise typer.Exit(1)
-
-
-def upgrade(db: Db = None, json: Json = False) -> None:
-    """Bring a database of an older release to this one; a SQLite file is copied beside itself first.
-
-    Example: apportion upgrade --db campaigns.db
-    """
-    from apportion.cli import campaign_show as show
-    from apportion.live.database import address, shown
-    from apportion.live.database import upgrade as bring
-
-    before, after = bring(db)
-    if json:
-        show.show_json({"database": shown(address(db)), "before": before, "after": after})
-    elif before == after:
-        show.say(f"The database {shown(address(db))} is up to date (schema {after}).")
-    else:
-        show.say(f"The database {shown(address(db))} went from schema {before or 'none'} to {after}.")
-
-
-def _open(name: str, db: str | None) -> Any:
+def open_campaign(name: str, db: str | None) -> Any:
+    """The campaign that a command is about."""
     from apportion.live.campaign import Campaign
 
     return Campaign.open(name, db)
@@ -380,31 +313,21 @@ def _told(campaign: Any, tickets: list[int], json: bool, verb: str) -> None:
 
 
 def _words(event: Any) -> str:
+    from apportion.cli import campaign_show as show
+
     payload = event.payload
     if event.kind == "split":
         return ", ".join(f"{name} {amount:g}" for name, amount in list(payload["amounts"].items())[:8])
     if event.kind in ("outcome", "amended"):
         old = payload.get("old", {}).get("outcomes", {})
         return ", ".join(
-            f"{name} {_cell(value)}" + (f" (was {_cell(old[name])})" if name in old else "")
+            f"{name} {show.cell(value)}" + (f" (was {show.cell(old[name])})" if name in old else "")
             for name, value in list(payload["outcomes"].items())[:8]
         )
     if event.kind == "arm":
         return f"{payload['action']} {payload['arm']}"
     if event.kind == "setting":
-        return ", ".join(f"{name}: {_cell(value)}" for name, value in payload["changes"].items())
+        return ", ".join(f"{name}: {show.cell(value)}" for name, value in payload["changes"].items())
     if event.kind == "imported":
         return f"{payload['file']}, {payload['rows']} rows"
     return ""
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, float):
-        return f"{value:g}"
-    if isinstance(value, dict):
-        return ", ".join(f"{name}: {_cell(item)}" for name, item in value.items()) or "–"
-    if isinstance(value, list):
-        return ", ".join(map(str, value)) or "–"
-    return str(value)

@@ -14,6 +14,7 @@ from rich.text import Text
 from apportion.beliefs import interval
 from apportion.errors import InvalidValue
 from apportion.live.campaign import Campaign
+from apportion.live.content import plain
 from apportion.live.status import Status
 from apportion.split import Split
 from apportion.tables import percent, readable
@@ -35,19 +36,6 @@ def show_json(content: Any) -> None:
     print(json.dumps(plain(content), indent=2, allow_nan=False, ensure_ascii=True))
 
 
-def plain(value: Any) -> Any:
-    """Data that JSON can hold."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if hasattr(value, "_asdict"):
-        return plain(value._asdict())
-    if isinstance(value, Mapping):
-        return {str(name): plain(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    return value
-
-
 def grid(title: str, columns: Mapping[str, str], rows: Iterable[Iterable[Any]], note: str = "") -> None:
     """Print a table; `columns` maps each name to its side, left or right."""
     table = Table(title=Text(title), title_justify="left")
@@ -61,24 +49,17 @@ def grid(title: str, columns: Mapping[str, str], rows: Iterable[Iterable[Any]], 
         out.print(Text(note))
 
 
-def split_content(campaign: Campaign, split: Split) -> dict[str, Any]:
-    """A split as plain data."""
-    return {
-        "campaign": campaign.name,
-        "ticket": split.ticket,
-        "budget": split.budget,
-        "unit": campaign.settings.unit,
-        "arms": [
-            {
-                "arm": name,
-                "amount": split.amounts[name],
-                "share": split.shares[name],
-                **split.beliefs[name]._asdict(),
-                "reason": split.reasons[name],
-            }
-            for name in split.amounts
-        ],
-    }
+def cell(value: Any) -> str:
+    """A setting or an outcome in a cell of a table."""
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {cell(item)}" for name, item in value.items()) or "–"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "–"
+    return str(value)
 
 
 def show_split(campaign: Campaign, split: Split) -> None:

@@ -141,11 +141,9 @@ class Desk:
 
     def _known(self, session: Session, key: str | None, kind: str) -> Event | None:
         """The event that was done under a key before; `Conflict` where it was something else."""
-        if key is None:
+        if write_key(key) is None:
             return None
-        if not isinstance(key, str) or not 1 <= len(key) <= 200 or not key.isprintable():
-            raise checks.refuse("key", "printable text of at most 200 characters", key)
-        event = session.by_key(self._id, key)
+        event = session.by_key(self._id, str(key))
         if event is not None and event.kind != kind:
             raise Conflict(f"The key '{key}' was used before for something else.")
         return event
@@ -153,3 +151,10 @@ class Desk:
     def _retold(self, session: Session, event: Event) -> Split:
         before = self._at(session, event.number - 1)
         return before.allocator.retold(event.ticket or 0, event.payload)
+
+
+def write_key(key: Any) -> str | None:
+    """The key of a write, checked, or None."""
+    if key is None or (isinstance(key, str) and 1 <= len(key) <= 200 and key.isprintable()):
+        return key
+    raise checks.refuse("key", "printable text of at most 200 characters", key)

@@ -17,7 +17,7 @@ from sqlalchemy import (
 )
 
 # The newest revision in `migrations/versions`: what this release reads and writes.
-REVISION = "0001"
+REVISION = "0002"
 
 metadata = MetaData()
 
@@ -60,4 +60,36 @@ snapshots = Table(
     Column("number", BigInteger, nullable=False, autoincrement=False),
     Column("state", Text, nullable=False),
     PrimaryKeyConstraint("campaign", "number", name="pk_snapshots"),
+)
+
+# Who may use the service. Secrets are kept as SHA-256 only; a revoked token stays, its name may be used again.
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", String(200), nullable=False),
+    Column("scope", String(10), nullable=False),
+    Column("hash", String(64), nullable=False),
+    Column("created", String(40), nullable=False),
+    Column("last_used", String(40)),
+    Column("revoked", String(40)),
+    UniqueConstraint("hash", name="uq_tokens_hash"),
+)
+Index(
+    "uq_tokens_name",
+    tokens.c.name,
+    unique=True,
+    sqlite_where=tokens.c.revoked.is_(None),
+    postgresql_where=tokens.c.revoked.is_(None),
+)
+
+# Browsers that signed in with a token.
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("hash", String(64), primary_key=True),
+    Column("token", Integer, ForeignKey("tokens.id", name="fk_sessions_token"), nullable=False),
+    Column("csrf", String(64), nullable=False),
+    Column("created", String(40), nullable=False),
+    Column("expires", String(40), nullable=False),
 )

@@ -1,0 +1,53 @@
+"""`apportion serve`: the HTTP API and the dashboard."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from apportion.cli.campaign import Db, Json
+
+if TYPE_CHECKING:
+    from apportion.web.serve import Place
+
+
+def serve(
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; any but loopback needs a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0 takes any that is free.")] = 8000,
+    workers: Annotated[int, typer.Option(help="Processes that answer.")] = 1,
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error; JSON lines on stderr.")] = "info",
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """The HTTP API and the dashboard, for a team. Ctrl+C stops it.
+
+    Example: apportion serve --db postgresql://user@host/campaigns --workers 4
+    """
+    from apportion.web.serve import serve as run
+
+    run(
+        db,
+        host=host,
+        port=port,
+        workers=workers,
+        log_level=log_level,
+        ready=_show_json if json else _show,
+    )
+
+
+def _show(place: Place) -> None:
+    print(f"apportion is at {place.url} with the campaigns of {place.database}.")
+    if place.tokens_needed:
+        print("Sign in with a token; `apportion token create NAME` makes one.")
+    else:
+        print("Everyone on this machine may use it; `apportion token create NAME` guards it.")
+    print("Ctrl+C stops it.", flush=True)
+
+
+def _show_json(place: Place) -> None:
+    import json
+
+    print(json.dumps(place._asdict()), flush=True)

@@ -1,0 +1,290 @@
+"""A campaign that is kept by a service, with the verbs of `Campaign`."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from apportion import checks
+from apportion.beliefs import Beliefs
+from apportion.client import rebuilt
+from apportion.client.rebuilt import Scale
+from apportion.client.transport import Transport
+from apportion.errors import InvalidValue
+from apportion.live.ahead import Outlook
+from apportion.live.campaign import Arm, campaign_name
+from apportion.live.check import Check
+from apportion.live.events import Event
+from apportion.live.files import Imported
+from apportion.live.history import History
+from apportion.live.ledger import Settings
+from apportion.live.status import Status
+from apportion.policies import Policy
+from apportion.split import Split
+
+# How many tickets or events are asked for at once.
+PAGE = 500
+
+
+class RemoteCampaign:
+    """A campaign in a service: the verbs of `Campaign`, the same answers and the same errors.
+
+    Every write is sent under a key, yours or one made for it: where the connection breaks, it is sent again and done
+    once. What needs the database at hand is not here: `together` (several verbs as one write) and `state`.
+    """
+
+    def __init__(self, transport: Transport, name: str) -> None:
+        self.name = campaign_name(name)
+        self._transport = transport
+        self._known: Scale | None = None
+
+    def __repr__(self) -> str:
+        return f"Client({self._transport.url!r}).campaign({self.name!r})"
+
+    # The verbs
+
+    def split(self, budget: float | None = None, *, key: str | None = None) -> Split:
+        """The next split, of the campaign's budget unless another is given here. Earlier tickets may be open."""
+        content = {} if budget is None else {"budget": budget}
+        return self._split(self._write("POST", "splits", content=content, key=key))
+
+    def record(
+        self,
+        ticket: int,
+        outcomes: Mapping[str, float | None],
+        amounts: Mapping[str, float] | None = None,
+        *,
+        key: str | None = None,
+    ) -> None:
+        """Bring outcomes home: in parts, late, in any order; None means that none will come ("no data").
+
+        `amounts` are what was really spent where that differs from the advice. The same again changes nothing;
+        something else is a `Conflict`: `amend` corrects.
+        """
+        self._write("POST", "splits", ticket, "outcomes", content=_told(outcomes, amounts), key=key)
+
+    def amend(
+        self,
+        ticket: int,
+        outcomes: Mapping[str, float | None],
+        amounts: Mapping[str, float] | None = None,
+        *,
+        key: str | None = None,
+    ) -> None:
+        """Correct outcomes that were recorded, or the amounts they came from. The old stay in the history."""
+        self._write("PATCH", "splits", ticket, "outcomes", content=_told(outcomes, amounts), key=key)
+
+    def close(self, ticket: int, *, key: str | None = None) -> None:
+        """Give up waiting: no data will come for what is still open of a ticket."""
+        self._write("POST", "splits", ticket, "close", key=key)
+
+    def add_arm(self, name: str, minimum: float = 0.0, maximum: float = 1.0, *, key: str | None = None) -> None:
+        """A new arm, or one that was removed, with all that was learned about it."""
+        content = {"name": name, "minimum": minimum, "maximum": maximum}
+        self._write("POST", "arms", content=content, key=key)
+
+    def pause_arm(self, name: str, *, key: str | None = None) -> None:
+        """Give the arm nothing until it is resumed."""
+        self._write("PATCH", "arms", name, content={"action": "pause"}, key=key)
+
+    def resume_arm(self, name: str, *, key: str | None = None) -> None:
+        """Take a paused arm back into the splits."""
+        self._write("PATCH", "arms", name, content={"action": "resume"}, key=key)
+
+    def remove_arm(self, name: str, *, key: str | None = None) -> None:
+        """Take the arm away; outcomes of open tickets still count, and `add_arm` brings it back."""
+        self._write("DELETE", "arms", name, key=key)
+
+    def bound_arm(
+        self, name: str, minimum: float | None = None, maximum: float | None = None, *, key: str | None = None
+    ) -> None:
+        """Set the smallest and largest share of an arm; both alike pins it."""
+        bounds = {"minimum": minimum, "maximum": maximum}
+        given = {bound: value for bound, value in bounds.items() if value is not None}
+        self._write("PATCH", "arms", name, content={"action": "bound", **given}, key=key)
+
+    def change(self, *, key: str | None = None, **changes: Any) -> Settings:
+        """Change settings: budget, unit, policy, b, sigma, level, step, horizon, half_life, window, robust.
+
+        Another b, half-life, window or robust counts all that was ever told anew; of half-life and window the one
+        set last replaces the other. The policy, here by its name, is told of a new b or sigma.
+        """
+        if isinstance(changes.get("policy"), Policy):
+            raise checks.refuse("policy", "the name of one, in a service", changes["policy"])
+        return self._remember(rebuilt.settings(self._write("PATCH", "settings", content=changes, key=key)))
+
+    def import_history(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        add_arms: bool = False,
+        again: bool = False,
+        key: str | None = None,
+        **columns: str | None,
+    ) -> Imported:
+        """Take in a history file (CSV): each date becomes a split that was spent, with its outcomes. All or nothing.
+
+        `columns` maps the names of the columns: date, arm, amount, outcome; and delimiter.
+        """
+        file = Path(path)
+        try:
+            content = file.read_bytes()
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", "") or error
+            raise InvalidValue(f"The file {str(path)!r} cannot be read: {why}.") from error
+        known = {"date": "date_column", "arm": "arm_column", "amount": "amount_column", "outcome": "outcome_column"}
+        for option in columns:
+            checks.choice("column", option, (*known, "delimiter"))
+        query = {known.get(option, option): value for option, value in columns.items() if value is not None}
+        query |= {"file": file.name[:200], "add_arms": _flag(add_arms), "again": _flag(again)}
+        told = self._write("POST", "import", content=content, key=key, query=query, media_type="text/csv")
+        return rebuilt.imported(told)
+
+    # Looking
+
+    @property
+    def settings(self) -> Settings:
+        """What the campaign is run by, as of now."""
+        return self._remember(rebuilt.settings(self._read("settings")))
+
+    @property
+    def arms(self) -> tuple[Arm, ...]:
+        """Every arm there ever was, with its state and bounds."""
+        return tuple(Arm(**arm) for arm in self._read("arms")["arms"])
+
+    @property
+    def period(self) -> int:
+        """How many splits were asked for."""
+        return self.status().period
+
+    @property
+    def version(self) -> int:
+        """The number of the last event: it changes when anything does."""
+        return self.status().version
+
+    @property
+    def open_tickets(self) -> tuple[int, ...]:
+        """The tickets with outcomes still to come."""
+        return self.status().open_tickets
+
+    def beliefs(self, at: int | None = None) -> Beliefs:
+        """What is believed about every arm that was not removed; `at`: after that many events."""
+        told = self._read("beliefs", at=None if at is None else checks.whole("at", at, low=1))
+        return rebuilt.beliefs(told["arms"], self._scale(told))
+
+    def beliefs_over_time(self, every: int = 1) -> list[tuple[int, Beliefs]]:
+        """What was believed after each split's last event so far: (period, beliefs), every so many periods."""
+        told = self._read("beliefs", "over-time", every=checks.whole("every", every, low=1))
+        scale = self._scale(told)
+        return [(moment["period"], rebuilt.beliefs(moment["arms"], scale)) for moment in told["moments"]]
+
+    def explain(self, ticket: int) -> Split:
+        """The split of a ticket as it was given, with the beliefs and reasons of its time."""
+        return self._split(self._read("splits", ticket))
+
+    def status(self) -> Status:
+        """Where the campaign stands, at one moment: beliefs, open tickets, settings, what to know in sentences."""
+        found = rebuilt.status(self._read())
+        self._remember(found.settings)
+        return found
+
+    def expected_regret(self) -> float:
+        """What the last split (an even one before it) is expected to cost per period, by today's beliefs."""
+        return self.status().expected_regret
+
+    def history(self, first: int | None = None, last: int | None = None) -> History:
+        """One line per ticket and arm: advised and spent amount, outcome, corrections. All tickets, or a range."""
+        low = 1 if first is None else checks.whole("first", first, low=1)
+        high = 2**62 if last is None else checks.whole("last", last, low=low)
+        found = []
+        for told in self._pages("history", "lines", low - 1, None if last is None else high - low + 1):
+            if told["ticket"] > high:
+                break
+            found.append(rebuilt.line(told))
+        return History(self.name, found)
+
+    def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
+        """The log: everything that happened, in order."""
+        return [rebuilt.event(told) for told in self._pages("events", "events", after, limit)]
+
+    def check(self, repair: bool = False) -> Check:
+        """Rebuild everything from the events and compare with what is kept; `repair` replaces wrong snapshots."""
+        return rebuilt.check(self._write("POST", "repair") if repair else self._read("check"))
+
+    def forecast(
+        self, *, periods: int = 50, worlds: int = 100, policies: Sequence[str] | None = None, seed: int = 0
+    ) -> Outlook:
+        """Play the campaign forward: worlds drawn from its beliefs, each policy going on from today's statistics."""
+        named = None if policies is None else ",".join(policies)
+        return rebuilt.outlook(self._read("forecast", periods=periods, worlds=worlds, policies=named, seed=seed))
+
+    def export(self, kind: str = "json") -> str:
+        """Everything as json or log, which `restore` takes; the history as csv."""
+        chosen = checks.choice("kind", kind, ("csv", "json", "log"))
+        answer = self._transport.read("campaigns", self.name, "export", format=chosen)
+        return answer.content.decode("utf-8")
+
+    # The service
+
+    def _read(self, *path: object, **query: Any) -> Any:
+        return self._transport.read("campaigns", self.name, *map(str, path), **query).json()
+
+    def _write(self, method: str, *path: object, **given: Any) -> Any:
+        answer = self._transport.write(method, "campaigns", self.name, *map(str, path), **given)
+        return answer.json() if answer.content else None
+
+    def _pages(self, path: str, within: str, after: int, limit: int | None) -> Iterator[dict[str, Any]]:
+        """Everything after a number, page by page, at most `limit` tickets or events."""
+        place: int | None = checks.whole("after", after, low=0)
+        left = limit
+        while place is not None and (left is None or left > 0):
+            size = PAGE if left is None else min(PAGE, left)
+            told = self._read(path, after=place, limit=size)
+            yield from told[within]
+            place = told["next"]
+            left = None if left is None else left - size
+
+    def _split(self, told: Mapping[str, Any]) -> Split:
+        return rebuilt.ToldSplit(told, self._scale(told))
+
+    def _remember(self, found: Settings) -> Settings:
+        self._known = rebuilt.scale_of(found)
+        return found
+
+    def _scale(self, told: Mapping[str, Any]) -> Scale:
+        """What the beliefs of an answer are relative to: told with them, or else as the settings have it."""
+        here = {name: told[name] for name in ("sigma", "level", "minimise") if name in told}
+        if len(here) < 3 and self._known is None:
+            self._known = rebuilt.scale_of(self.settings)
+        known = self._known or Scale(**here)
+        return known._replace(**here, learned=rebuilt.learned(told.get("learned")))
+
+
+def by_name(policy: Policy | str, b: float | None, sigma: float | None) -> dict[str, Any]:
+    """A policy as the service takes it: a name, with b and sigma; a policy that was told more is refused.
+
+    >>> from apportion.policies import Odds
+    >>> by_name(Odds(b=0.25), None, None)
+    {'policy': 'Odds', 'b': 0.25, 'sigma': 1.0}
+    """
+    given = {"b": b, "sigma": sigma}
+    if not isinstance(policy, Policy):
+        return {"policy": policy, **given}
+    told = dict(policy.parameters)
+    own = {name: told.pop(name) for name in given if name in told}
+    usual = {field.name: field.default for field in dataclasses.fields(policy)}  # type: ignore[arg-type]
+    same = all(given[name] in (None, value) for name, value in own.items())
+    if not same or any(value != usual[name] for name, value in told.items()):
+        raise checks.refuse("policy", "a name, or a policy that was given b and sigma only, in a service", policy)
+    return {"policy": type(policy).__name__, **given, **own}
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _told(outcomes: Any, amounts: Any) -> dict[str, Any]:
+    return {"outcomes": outcomes, **({} if amounts is None else {"amounts": amounts})}

@@ -1,0 +1,75 @@
+"""Packages that not everyone needs: which extra brings which, and the one sentence for when they are missing.
+
+*The service needs fastapi and uvicorn: pip install 'apportion[web]'.*
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from apportion.errors import ApportionError
+
+# What is imported, by the extra of pyproject.toml that brings it.
+EXTRAS = {
+    "plot": ("matplotlib",),
+    "web": ("fastapi", "uvicorn", "jinja2", "plotly", "python_multipart"),
+    "postgres": ("psycopg",),
+    "cluster": ("distributed",),
+}
+
+# What each is for, as the sentence begins.
+PURPOSES = {"plot": "A picture", "web": "The service", "postgres": "PostgreSQL", "cluster": "A Dask cluster"}
+
+
+class MissingExtra(ApportionError, ImportError):
+    """A package is not installed that this needs; the sentence has the command that installs it."""
+
+
+def pip_command(extra: str) -> str:
+    """What to type.
+
+    >>> pip_command("plot")
+    "pip install 'apportion[plot]'"
+    """
+    return f"pip install 'apportion[{extra}]'"
+
+
+def missing(extra: str) -> tuple[str, ...]:
+    """The packages of an extra that are not installed; looks for them without importing them."""
+    return tuple(name for name in EXTRAS[extra] if not _found(name))
+
+
+def _found(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def sentence(extra: str, what: str | None = None, packages: tuple[str, ...] | None = None) -> str:
+    """What is missing, and the command that brings it. `what` needs it; `packages` are all of the extra if not given.
+
+    >>> sentence("cluster", "`--cluster`")
+    "`--cluster` needs distributed: pip install 'apportion[cluster]'."
+    """
+    names = EXTRAS[extra] if packages is None else packages
+    listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    return f"{what or PURPOSES[extra]} needs {listed}: {pip_command(extra)}."
+
+
+def require(extra: str, what: str | None = None) -> None:
+    """Raise `MissingExtra` where a package of the extra is not installed."""
+    lacking = missing(extra)
+    if lacking:
+        raise MissingExtra(sentence(extra, what, lacking), name=lacking[0])
+
+
+def explained(error: ImportError) -> MissingExtra | None:
+    """The error as a sentence, where it is about a package that an extra brings; None where it is not."""
+    if isinstance(error, MissingExtra):
+        return error
+    root = (error.name or "").partition(".")[0]
+    for extra, names in EXTRAS.items():
+        if root in names:
+            return MissingExtra(sentence(extra, packages=(root,)), name=root)
+    return None

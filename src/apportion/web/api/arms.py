@@ -1,0 +1,91 @@
+"""Arms: add, pause, resume, bound, remove."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request
+
+from apportion.errors import InvalidValue
+from apportion.live.campaign import Campaign
+from apportion.web.api import examples, schemas
+from apportion.web.api.describe import PREFIX, TAGGED, ArmPath, Key, Name, told
+from apportion.web.security import Reader, Writer
+from apportion.web.shared import answer, open_campaign, tagged
+
+router = APIRouter(prefix=PREFIX, tags=["arms"])
+
+
+@router.get(
+    "/campaigns/{name}/arms",
+    response_model=schemas.Arms,
+    responses=told(examples.ARMS, "Every arm there ever was."),
+    openapi_extra=TAGGED,
+    summary="All arms",
+)
+def arms(request: Request, name: Name, visitor: Reader) -> Any:
+    """Every arm there ever was, with its state and bounds."""
+    campaign = open_campaign(request, name)
+    return tagged(request, campaign.version, lambda: {"campaign": name, "arms": campaign.arms})
+
+
+@router.post(
+    "/campaigns/{name}/arms",
+    status_code=201,
+    response_model=schemas.Arm,
+    responses=told(examples.ARM, "Added.", 201),
+    summary="Add an arm",
+)
+def add(request: Request, name: Name, body: schemas.NewArm, visitor: Writer, key: Key = None) -> Any:
+    """A new arm, or one that was removed, with all that was learned about it."""
+    campaign = open_campaign(request, name)
+    with campaign.together():
+        campaign.add_arm(body.name, body.minimum, body.maximum, key=key)
+        where = f"{PREFIX}/campaigns/{quote(name, safe='')}/arms/{quote(body.name, safe='')}"
+        return answer(_arm(campaign, body.name), 201, {"Location": where})
+
+
+@router.patch(
+    "/campaigns/{name}/arms/{arm:path}",
+    response_model=schemas.Arm,
+    responses=told(examples.ARM, "Changed."),
+    summary="Pause, resume or bound an arm",
+)
+def change(
+    request: Request, name: Name, arm: ArmPath, body: schemas.ChangeArm, visitor: Writer, key: Key = None
+) -> Any:
+    """Give an arm nothing until it is resumed, or bound its share; both bounds alike pin it."""
+    campaign = open_campaign(request, name)
+    if body.action != "bound" and (body.minimum, body.maximum) != (None, None):
+        raise InvalidValue(f"`minimum` and `maximum` go with bound, not with {body.action}.")
+    with campaign.together():
+        if body.action == "pause":
+            campaign.pause_arm(arm, key=key)
+        elif body.action == "resume":
+            campaign.resume_arm(arm, key=key)
+        else:
+            campaign.bound_arm(arm, body.minimum, body.maximum, key=key)
+        return answer(_arm(campaign, arm))
+
+
+@router.delete(
+    "/campaigns/{name}/arms/{arm:path}",
+    response_model=schemas.Arm,
+    responses=told({**examples.ARM, "state": "removed"}, "Removed."),
+    summary="Remove an arm",
+)
+def remove(request: Request, name: Name, arm: ArmPath, visitor: Writer, key: Key = None) -> Any:
+    """Take the arm away. Outcomes of open tickets still count, and adding it again brings it back."""
+    campaign = open_campaign(request, name)
+    with campaign.together():
+        campaign.remove_arm(arm, key=key)
+        return answer(_arm(campaign, arm))
+
+
+def _arm(campaign: Campaign, name: str) -> Any:
+    """The arm as it stands. Where a key was used before for another arm, that write counts and this one is no arm."""
+    for arm in campaign.arms:
+        if arm.name == name:
+            return arm
+    raise InvalidValue(f"The key was used before, for another arm than '{name}'.")

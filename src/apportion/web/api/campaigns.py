@@ -1,0 +1,188 @@
+"""Campaigns: begin, list, read, settings, check, forecast."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query, Request
+
+from apportion import checks
+from apportion.errors import InvalidValue
+from apportion.live.campaign import Campaign
+from apportion.web.api import examples, schemas
+from apportion.web.api.describe import PREFIX, TAGGED, Key, Limit, Name, told
+from apportion.web.security import Reader, Writer
+from apportion.web.shared import answer, db_of, open_campaign, store_of, tagged, versions
+
+router = APIRouter(prefix=PREFIX, tags=["campaigns"])
+
+# A forecast asks policies for this many splits at most: some seconds of one core.
+LARGEST_FORECAST = 100_000
+
+
+@router.get(
+    "/campaigns",
+    response_model=schemas.Campaigns,
+    responses=told(examples.CAMPAIGNS, "Campaigns by name."),
+    openapi_extra=TAGGED,
+    summary="All campaigns",
+)
+def campaigns(
+    request: Request,
+    visitor: Reader,
+    after: Annotated[
+        str, Query(description="Begin after this name.", openapi_examples={"start": {"value": ""}})
+    ] = "",
+    limit: Limit = 100,
+) -> Any:
+    """All campaigns by name, with their state at a glance."""
+    known = versions(store_of(request.app))
+    names = sorted(name for name in known if name > after)
+    shown = names[:limit]
+
+    def content() -> Any:
+        return {
+            "campaigns": [summary(request, name, known[name]) for name in shown],
+            "next": shown[-1] if len(names) > limit else None,
+        }
+
+    return tagged(request, checksum(known), content)
+
+
+def checksum(known: dict[str, int]) -> str:
+    """One tag for the versions of all campaigns."""
+    from hashlib import sha256
+
+    return sha256(repr(sorted(known.items())).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def summary(request: Request, name: str, version: int) -> dict[str, Any]:
+    """A campaign's state at a glance; worked out again only when it has changed."""
+    kept: dict[str, tuple[int, dict[str, Any]]] = request.app.state.summaries
+    if name not in kept or kept[name][0] != version:
+        status = open_campaign(request, name).status()
+        row = {
+            "campaign": name, "period": status.period, "leader": status.leader,
+            "open_tickets": len(status.open_tickets), "budget": status.settings.budget, "unit": status.settings.unit,
+            "expected_regret_per_period": status.expected_regret, "events": status.version,
+        }  # fmt: skip
+        kept[name] = (status.version, row)
+    return kept[name][1]
+
+
+@router.post(
+    "/campaigns",
+    status_code=201,
+    response_model=schemas.Status,
+    responses=told(examples.STATUS, "The campaign began.", 201),
+    summary="Begin a campaign",
+)
+def create(request: Request, body: schemas.NewCampaign, visitor: Writer, key: Key = None) -> Any:
+    """Begin a campaign. b and sigma are assumed where they are left out, and `notes` says so."""
+    options = body.model_dump()
+    campaign = Campaign.create(options.pop("name"), options.pop("arms"), **options, key=key, db=db_of(request))
+    where = f"{PREFIX}/campaigns/{quote(campaign.name, safe='')}"
+    return answer(campaign.status().to_dict(), 201, {"Location": where})
+
+
+@router.get(
+    "/campaigns/{name}",
+    response_model=schemas.Status,
+    responses=told(examples.STATUS, "Where the campaign stands."),
+    openapi_extra=TAGGED,
+    summary="Where a campaign stands",
+)
+def status(request: Request, name: Name, visitor: Reader) -> Any:
+    """Beliefs, open tickets and settings at one moment, and what to know in sentences."""
+    campaign = open_campaign(request, name)
+    return tagged(request, campaign.version, lambda: campaign.status().to_dict())
+
+
+@router.get(
+    "/campaigns/{name}/settings",
+    response_model=schemas.Settings,
+    responses=told(examples.SETTINGS, "The settings."),
+    openapi_extra=TAGGED,
+    summary="Settings",
+)
+def settings(request: Request, name: Name, visitor: Reader) -> Any:
+    """What the campaign is run by."""
+    campaign = open_campaign(request, name)
+    return tagged(request, campaign.version, lambda: campaign.settings)
+
+
+@router.patch(
+    "/campaigns/{name}/settings",
+    response_model=schemas.Settings,
+    responses=told(examples.SETTINGS, "The settings after the change."),
+    summary="Change settings",
+)
+def change(request: Request, name: Name, body: schemas.ChangeSettings, visitor: Writer, key: Key = None) -> Any:
+    """Change the settings that are given. Another b, half_life, window or robust counts all outcomes anew."""
+    campaign = open_campaign(request, name)
+    return answer(campaign.change(key=key, **body.model_dump(exclude_unset=True)))
+
+
+@router.get(
+    "/campaigns/{name}/check",
+    response_model=schemas.Check,
+    responses=told(examples.CHECK, "What was found; look at `ok`."),
+    summary="Check a campaign",
+)
+def check(request: Request, name: Name, visitor: Reader) -> Any:
+    """Rebuild everything from the events and compare it with what is kept, bit for bit."""
+    return answer(open_campaign(request, name).check())
+
+
+@router.post(
+    "/campaigns/{name}/repair",
+    response_model=schemas.Check,
+    responses=told(examples.CHECK, "What was found before the repair."),
+    summary="Check and repair a campaign",
+)
+def repair(request: Request, name: Name, visitor: Writer) -> Any:
+    """The check; where snapshots do not agree with the events, they are made anew from them."""
+    return answer(open_campaign(request, name).check(repair=True))
+
+
+@router.get(
+    "/campaigns/{name}/forecast",
+    response_model=schemas.Forecast,
+    responses=told(examples.FORECAST, "What may come, under each policy."),
+    openapi_extra=TAGGED,
+    summary="Look ahead",
+)
+def forecast(
+    request: Request,
+    name: Name,
+    visitor: Reader,
+    periods: Annotated[int, Query(description="How many periods to play.", ge=1, le=1000)] = 50,
+    worlds: Annotated[int, Query(description="How many worlds to draw.", ge=1, le=1000)] = 100,
+    policies: Annotated[
+        str | None,
+        Query(
+            description="Policies, with commas between; by default the campaign's, Odds, Thompson, Uniform.",
+            openapi_examples={"two": {"value": "odds,uniform"}},
+        ),
+    ] = None,
+    seed: Annotated[int, Query(description="The seed of everything that is drawn.", ge=0, le=2**32)] = 0,
+) -> Any:
+    """Play the campaign forward from today's beliefs. The same seed and the same events give the same answer."""
+    from apportion.live.ahead import DEFAULT_POLICIES
+    from apportion.live.ahead import forecast as play
+
+    campaign = open_campaign(request, name)
+    names = None if policies is None else [policy.strip() for policy in policies.split(",")]
+    count = math.prod((periods, worlds, len(DEFAULT_POLICIES) + 1 if names is None else len(set(names))))
+    if count > LARGEST_FORECAST:
+        raise checks.refuse("periods × worlds × policies", f"at most {LARGEST_FORECAST:,}", count)
+    if names is not None and not all(names):
+        raise InvalidValue(f"`policies` must be names with commas between; got {checks.shown(policies)}.")
+
+    def content() -> Any:
+        outlook = play(campaign, periods=periods, worlds=worlds, policies=names, seed=seed)
+        return {**outlook._asdict(), "prospects": list(outlook.prospects)}
+
+    return tagged(request, campaign.version, content)

@@ -1,0 +1,85 @@
+"""Answers as they look, for the description of the API; the tests hold them against the schemas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+BELIEF: dict[str, Any] = {
+    "mean": 0.31, "low": 0.18, "high": 0.44, "probability_best": 0.93, "resource": 15200.0, "information": 370.2,
+}  # fmt: skip
+SPLIT: dict[str, Any] = {
+    "campaign": "ads",
+    "ticket": 7,
+    "budget": 5000.0,
+    "unit": "EUR",
+    "note": "Odds gives each arm its odds of being the best.",
+    "arms": [
+        {"arm": "search", "amount": 3900.0, "share": 0.78, **BELIEF,
+         "reason": "Leads with 0.31 (0.18 to 0.44) per unit, 93.0% likely to be the best."},
+        {"arm": "social", "amount": 1100.0, "share": 0.22, **BELIEF, "mean": 0.2, "low": 0.03, "high": 0.37,
+         "probability_best": 0.07, "reason": "0.2 per unit, 0.11 behind search: worth a closer look."},
+    ],
+}  # fmt: skip
+RECORDED: dict[str, Any] = {"campaign": "ads", "ticket": 7, "open": False, "open_tickets": 0}
+ARM: dict[str, Any] = {"name": "search", "state": "active", "minimum": 0.0, "maximum": 0.8}
+ARMS: dict[str, Any] = {"campaign": "ads", "arms": [ARM]}
+SETTINGS: dict[str, Any] = {
+    "budget": 5000.0, "unit": "EUR", "policy": "Odds", "parameters": {"b": 0.75}, "b": 0.75, "sigma": 40.0,
+    "horizon": None, "step": None, "half_life": None, "level": 0.95, "minimise": False, "seed": 7, "assumed": [],
+    "window": None, "robust": False,
+}  # fmt: skip
+STATUS: dict[str, Any] = {
+    "campaign": "ads",
+    "period": 7,
+    "open_tickets": [7],
+    "leader": "search",
+    "expected_regret_per_period": 121.5,
+    "arms": [{**ARM, **BELIEF}],
+    "settings": SETTINGS,
+    "events": 14,
+    "notes": [],
+}
+SUMMARY: dict[str, Any] = {
+    "campaign": "ads", "period": 7, "leader": "search", "open_tickets": 1, "budget": 5000.0, "unit": "EUR",
+    "expected_regret_per_period": 121.5, "events": 14,
+}  # fmt: skip
+CAMPAIGNS: dict[str, Any] = {"campaigns": [SUMMARY], "next": None}
+LINE: dict[str, Any] = {
+    "ticket": 7, "date": "2026-11-16T08:00:00.000000+00:00", "arm": "search", "advised": 3900.0, "amount": 3900.0,
+    "share": 0.78, "outcome": 1210.5, "state": "amended", "recorded": "2026-11-17T08:00:00.000000+00:00",
+    "corrections": [{"at": "2026-11-18T08:00:00.000000+00:00", "outcome": 1310.5, "amount": 3900.0}],
+}  # fmt: skip
+HISTORY: dict[str, Any] = {"campaign": "ads", "lines": [LINE], "next": None}
+EVENT: dict[str, Any] = {
+    "number": 15, "at": "2026-11-17T08:00:00.000000+00:00", "kind": "outcome", "ticket": 7,
+    "payload": {"outcomes": {"search": 1310.5}}, "key": "2026-11-monday",
+}  # fmt: skip
+EVENTS: dict[str, Any] = {"campaign": "ads", "events": [EVENT], "next": 15}
+BELIEFS: dict[str, Any] = {
+    "campaign": "ads", "level": 0.95, "minimise": False, "leader": "search", "arms": [{"arm": "search", **BELIEF}],
+}  # fmt: skip
+OVER_TIME: dict[str, Any] = {
+    "campaign": "ads", "level": 0.95, "every": 1,
+    "moments": [{"period": 7, "arms": [{"arm": "search", **BELIEF}]}],
+}  # fmt: skip
+CHECK: dict[str, Any] = {
+    "ok": True, "events": 15, "tickets": 7, "snapshots": 1, "exact": True,
+    "message": "15 events rebuilt; 1 snapshots agree bit for bit.",
+}  # fmt: skip
+PROSPECT: dict[str, Any] = {
+    "policy": "Odds", "earned": 71000.0, "earned_low": 52000.0, "earned_high": 90000.0, "regret": 3100.0,
+    "regret_low": 400.0, "regret_high": 9800.0,
+}  # fmt: skip
+FORECAST: dict[str, Any] = {
+    "periods": 50, "worlds": 100, "budget": 250000.0, "b": 0.75, "sigma": 40.0, "prospects": [PROSPECT],
+    "actual": None,
+}  # fmt: skip
+IMPORTED: dict[str, Any] = {
+    "file": "history.csv", "rows": 2, "tickets": 1, "arms_added": [],
+    "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+}  # fmt: skip
+RESTORED: dict[str, Any] = {"campaign": "ads again", "events": 15}
+VERSION: dict[str, Any] = {"version": "0.1.0", "visitor": "local", "scope": "write"}
+CSV = "date,arm,amount,outcome\n2026-11-09,search,3000,930\n2026-11-09,social,2000,410\n"
+EXPORT: dict[str, Any] = {"format": "apportion.campaign", "version": 1, "name": "ads", "events": [EVENT]}
+STREAM = 'id: 14\nevent: version\ndata: {"version": 14}\n\nid: 15\nevent: change\ndata: {"version": 15}\n\n'

@@ -1,0 +1,182 @@
+"""Campaigns and histories as files: export, import, restore."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from apportion import checks
+from apportion.errors import IncompatibleState, InvalidValue
+from apportion.live import files
+from apportion.live.campaign import Campaign
+from apportion.live.files import Imported
+from apportion.web.api import examples, schemas
+from apportion.web.api.describe import PREFIX, TAGGED, Key, Name, told
+from apportion.web.security import Reader, Writer
+from apportion.web.shared import CACHED, answer, db_of, etag, open_campaign, unchanged
+
+router = APIRouter(prefix=PREFIX, tags=["files"])
+
+_WRITERS = {
+    "csv": (files.export_csv, "text/csv; charset=utf-8", ".csv"),
+    "json": (files.export_json, "application/json", ".json"),
+    "log": (files.export_log, "text/csv; charset=utf-8", ".log.csv"),
+}
+
+
+@router.get(
+    "/campaigns/{name}/export",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "The file.",
+            "content": {
+                "application/json": {"schema": {"type": "object"}, "example": examples.EXPORT},
+                "text/csv": {"schema": {"type": "string"}, "example": examples.CSV},
+            },
+        }
+    },
+    openapi_extra=TAGGED,
+    summary="Export a campaign",
+)
+def export(
+    request: Request,
+    name: Name,
+    visitor: Reader,
+    kind: Annotated[
+        Literal["csv", "json", "log"],
+        Query(alias="format", description="The history for spreadsheets; or everything, for `restore`."),
+    ] = "json",
+) -> Any:
+    """The history as csv for spreadsheets; everything as json, or as log (CSV), to restore from."""
+    campaign = open_campaign(request, name)
+    tag = etag(campaign.version)
+    known = unchanged(request, tag)
+    if known is not None:
+        return known
+    write, media_type, suffix = _WRITERS[kind]
+    headers = {
+        "ETag": tag,
+        "Cache-Control": CACHED,
+        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name + suffix, safe='')}",
+    }
+    return Response(write(campaign), headers=headers, media_type=media_type)
+
+
+def _csv_body(example: str) -> dict[str, Any]:
+    content = {"text/csv": {"schema": {"type": "string"}, "example": example}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def _column(what: str) -> Any:
+    return Query(description=f"The column of the {what}.", max_length=200)
+
+
+@router.post(
+    "/campaigns/{name}/import",
+    response_model=schemas.Imported,
+    responses=told(examples.IMPORTED, "All rows were taken in."),
+    openapi_extra=_csv_body(examples.CSV),
+    summary="Import a history",
+)
+async def import_(
+    request: Request,
+    name: Name,
+    visitor: Writer,
+    file: Annotated[str, Query(description="What the file is called.", max_length=200)] = "history.csv",
+    date_column: Annotated[str, _column("dates")] = "date",
+    arm_column: Annotated[str, _column("arms")] = "arm",
+    amount_column: Annotated[str, _column("amounts")] = "amount",
+    outcome_column: Annotated[str, _column("outcomes")] = "outcome",
+    delimiter: Annotated[str | None, Query(description="Between cells; found out by default.")] = None,
+    add_arms: Annotated[bool, Query(description="Add arms that are not known.")] = False,
+    again: Annotated[bool, Query(description="Also if it was imported before.")] = False,
+    key: Key = None,
+) -> Any:
+    """Take in a CSV file: each date becomes a split that was spent, with its outcomes. All rows, or none."""
+    content = await request.body()
+    columns = {"date": date_column, "arm": arm_column, "amount": amount_column, "outcome": outcome_column,
+               "delimiter": delimiter}  # fmt: skip
+
+    def take_in() -> Imported:
+        campaign = open_campaign(request, name)
+        return import_content(campaign, content, file, key, add_arms=add_arms, again=again, **columns)
+
+    return answer(await run_in_threadpool(take_in))
+
+
+def import_content(campaign: Campaign, content: bytes, file: str, key: str | None, **options: Any) -> Imported:
+    """`import_history` of a file that came over the wire; done once under a key."""
+    title = Path(file).name
+    if not title or title != file or not title.isprintable() or len(title.encode("utf-8", "replace")) > 200:
+        raise checks.refuse("file", "the printable name of a file, without folders", file)
+    with tempfile.TemporaryDirectory(prefix="apportion-") as folder:
+        path = Path(folder) / title
+        try:
+            path.write_bytes(content)
+            with campaign._writing() as book:
+                known = campaign._known(book.session, key, "imported")
+                if known is not None:
+                    return Imported(**{"arms_added": (), **known.payload})
+                done = files.import_history(campaign, path, **options)
+                # The event carries the key, and what is needed to answer the same again.
+                noted = book.events[-1]
+                payload = {**noted.payload, "arms_added": list(done.arms_added)}
+                book.events[-1] = noted._replace(key=key, payload=payload)
+                return done
+        except (InvalidValue, OSError, ValueError) as error:
+            if isinstance(error, InvalidValue):
+                raise InvalidValue(str(error).replace(str(path), title)) from None
+            raise checks.refuse("file", "a name that a file can have", file) from None
+
+
+@router.post(
+    "/restore",
+    status_code=201,
+    response_model=schemas.Restored,
+    responses=told(examples.RESTORED, "The campaign is back.", 201),
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/json": {"schema": {"type": "object"}, "example": examples.EXPORT},
+                "text/csv": {"schema": {"type": "string"}},
+            },
+        }
+    },
+    summary="Restore a campaign",
+)
+async def restore(
+    request: Request,
+    visitor: Writer,
+    name: Annotated[
+        str | None, Query(description="Another name for the campaign; a log needs one.", max_length=200)
+    ] = None,
+) -> Any:
+    """Bring back a campaign that was exported as json or log, with identical state."""
+    content = await request.body()
+
+    def bring_back() -> Campaign:
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise InvalidValue("The exported campaign must be UTF-8 text.") from None
+        try:
+            if text.lstrip()[:1] == "{":
+                return files.restore_json(text, db=db_of(request), name=name)
+            if name is None:
+                raise InvalidValue("`name` must be given to restore a log.")
+            return files.restore_log(text, db=db_of(request), name=name)
+        except IncompatibleState as error:
+            raise InvalidValue(str(error)) from None
+
+    campaign = await run_in_threadpool(bring_back)
+    version = await run_in_threadpool(lambda: campaign.version)
+    where = f"{PREFIX}/campaigns/{quote(campaign.name, safe='')}"
+    return answer({"campaign": campaign.name, "events": version}, 201, {"Location": where})

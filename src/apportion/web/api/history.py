@@ -1,0 +1,130 @@
+"""What happened, and what was believed: history, events, beliefs now and over time."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+
+from apportion import beliefs as believing
+from apportion.web.api import examples, schemas
+from apportion.web.api.describe import LARGEST_WHOLE, PREFIX, TAGGED, Limit, Name, after, told
+from apportion.web.security import Reader
+from apportion.web.shared import open_campaign, tagged
+
+router = APIRouter(prefix=PREFIX, tags=["history"])
+
+# As many moments are shown by default, at most: enough for a chart as wide as a screen.
+MOMENTS = 120
+
+
+@router.get(
+    "/campaigns/{name}/history",
+    response_model=schemas.History,
+    responses=told(examples.HISTORY, "A page of the history."),
+    openapi_extra=TAGGED,
+    summary="History",
+)
+def history(
+    request: Request, name: Name, visitor: Reader, after: Annotated[int, after("ticket")] = 0, limit: Limit = 100
+) -> Any:
+    """What was advised, spent and earned, ticket by ticket, with corrections. `limit` counts tickets."""
+    campaign = open_campaign(request, name)
+
+    def content() -> Any:
+        last = campaign.period
+        lines = list(campaign.history(after + 1, after + limit)) if after < last else []
+        return {"campaign": name, "lines": lines, "next": after + limit if after + limit < last else None}
+
+    return tagged(request, campaign.version, content)
+
+
+@router.get(
+    "/campaigns/{name}/events",
+    response_model=schemas.Events,
+    responses=told(examples.EVENTS, "A page of the log."),
+    openapi_extra=TAGGED,
+    summary="Everything that happened",
+)
+def events(
+    request: Request, name: Name, visitor: Reader, after: Annotated[int, after("event")] = 0, limit: Limit = 100
+) -> Any:
+    """The log: every split, outcome, correction, change of arms and settings, in order."""
+    campaign = open_campaign(request, name)
+    version = campaign.version
+
+    def content() -> Any:
+        found = campaign.events(after, limit)
+        more = bool(found) and found[-1].number < version
+        return {"campaign": name, "events": found, "next": found[-1].number if more else None}
+
+    return tagged(request, version, content)
+
+
+@router.get(
+    "/campaigns/{name}/beliefs",
+    response_model=schemas.Beliefs,
+    responses=told(examples.BELIEFS, "What is believed."),
+    openapi_extra=TAGGED,
+    summary="Beliefs",
+)
+def beliefs(
+    request: Request,
+    name: Name,
+    visitor: Reader,
+    at: Annotated[
+        int | None,
+        Query(description="After that many events; now by default.", ge=1, le=LARGEST_WHOLE),
+    ] = None,
+) -> Any:
+    """Mean, anytime interval and probability of being best of every arm that was not removed."""
+    campaign = open_campaign(request, name)
+
+    def content() -> Any:
+        found = campaign.beliefs(at)
+        return {
+            "campaign": name,
+            "level": found.level,
+            "minimise": found.minimise,
+            "leader": found.leader,
+            "arms": by_arm(found),
+        }
+
+    return tagged(request, campaign.version, content)
+
+
+@router.get(
+    "/campaigns/{name}/beliefs/over-time",
+    response_model=schemas.OverTime,
+    responses=told(examples.OVER_TIME, "What was believed, from the beginning to today."),
+    openapi_extra=TAGGED,
+    summary="Beliefs over time",
+)
+def over_time(
+    request: Request,
+    name: Name,
+    visitor: Reader,
+    every: Annotated[
+        int | None,
+        Query(description=f"Every so many periods; by default at most {MOMENTS} moments.", ge=1, le=LARGEST_WHOLE),
+    ] = None,
+) -> Any:
+    """What was believed after each split's last event so far; the last moment is today's."""
+    campaign = open_campaign(request, name)
+
+    def content() -> Any:
+        step = max(1, -(-campaign.period // MOMENTS)) if every is None else every
+        found = campaign.beliefs_over_time(step)
+        return {
+            "campaign": name,
+            "level": found[-1][1].level,
+            "every": step,
+            "moments": [{"period": period, "arms": by_arm(held)} for period, held in found],
+        }
+
+    return tagged(request, campaign.version, content)
+
+
+def by_arm(found: believing.Beliefs) -> list[dict[str, Any]]:
+    """Beliefs as plain rows."""
+    return [{"arm": arm, **found.at(place)._asdict()} for place, arm in enumerate(found)]

@@ -1,0 +1,105 @@
+"""Splits: ask for one, bring its outcomes home, correct them, give up waiting. The way that must be quick."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request
+
+from apportion.live.campaign import Campaign
+from apportion.live.content import split_content
+from apportion.web.api import examples, schemas
+from apportion.web.api.describe import PREFIX, TAGGED, Key, Name, Ticket, told
+from apportion.web.security import Reader, Writer
+from apportion.web.shared import answer, open_campaign, tagged
+
+router = APIRouter(prefix=PREFIX, tags=["splits"])
+
+
+@router.post(
+    "/campaigns/{name}/splits",
+    status_code=201,
+    response_model=schemas.Split,
+    responses=told(examples.SPLIT, "The split, with a ticket.", 201),
+    summary="The next split",
+)
+def split(
+    request: Request, name: Name, visitor: Writer, body: schemas.AskSplit | None = None, key: Key = None
+) -> Any:
+    """Split the campaign's budget, or another that is given here. Earlier tickets may be open."""
+    campaign = open_campaign(request, name)
+    with campaign.together():  # the unit of the same moment, without another look at the database
+        given = campaign.split(None if body is None else body.budget, key=key)
+        content = split_content(campaign, given)
+    where = f"{PREFIX}/campaigns/{quote(name, safe='')}/splits/{given.ticket}"
+    return answer(content, 201, {"Location": where})
+
+
+@router.get(
+    "/campaigns/{name}/splits/{ticket}",
+    response_model=schemas.Split,
+    responses=told(examples.SPLIT, "The split as it was given."),
+    openapi_extra=TAGGED,
+    summary="A split explained",
+)
+def explain(request: Request, name: Name, ticket: Ticket, visitor: Reader) -> Any:
+    """The split of a ticket with the beliefs and reasons of its time."""
+    campaign = open_campaign(request, name)
+    return tagged(request, campaign.version, lambda: split_content(campaign, campaign.explain(ticket)))
+
+
+@router.post(
+    "/campaigns/{name}/splits/{ticket}/outcomes",
+    response_model=schemas.Recorded,
+    responses=told(examples.RECORDED, "Recorded."),
+    summary="Record outcomes",
+)
+def record(
+    request: Request, name: Name, ticket: Ticket, body: schemas.Outcomes, visitor: Writer, key: Key = None
+) -> Any:
+    """Bring outcomes home: for some arms or all, late, in any order. The same again changes nothing."""
+    campaign = open_campaign(request, name)
+    with campaign.together():
+        campaign.record(ticket, body.outcomes, body.amounts, key=key)
+        return answer(_recorded(campaign, ticket))
+
+
+@router.patch(
+    "/campaigns/{name}/splits/{ticket}/outcomes",
+    response_model=schemas.Recorded,
+    responses=told(examples.RECORDED, "Corrected."),
+    summary="Correct outcomes",
+)
+def amend(
+    request: Request, name: Name, ticket: Ticket, body: schemas.Outcomes, visitor: Writer, key: Key = None
+) -> Any:
+    """Correct outcomes that were recorded, or the amounts they came from. The old values stay in the history."""
+    campaign = open_campaign(request, name)
+    with campaign.together():
+        campaign.amend(ticket, body.outcomes, body.amounts, key=key)
+        return answer(_recorded(campaign, ticket))
+
+
+@router.post(
+    "/campaigns/{name}/splits/{ticket}/close",
+    response_model=schemas.Recorded,
+    responses=told(examples.RECORDED, "Nothing more is expected."),
+    summary="Give up waiting",
+)
+def close(request: Request, name: Name, ticket: Ticket, visitor: Writer, key: Key = None) -> Any:
+    """No data will come for what is still open of a ticket."""
+    campaign = open_campaign(request, name)
+    with campaign.together():
+        campaign.close(ticket, key=key)
+        return answer(_recorded(campaign, ticket))
+
+
+def _recorded(campaign: Campaign, ticket: int) -> dict[str, Any]:
+    waiting = campaign.open_tickets
+    return {
+        "campaign": campaign.name,
+        "ticket": ticket,
+        "open": ticket in waiting,
+        "open_tickets": len(waiting),
+    }

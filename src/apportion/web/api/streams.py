@@ -1,0 +1,60 @@
+"""Live updates as server-sent events, and the service itself."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+
+from apportion._version import __version__
+from apportion.web.api import examples, schemas
+from apportion.web.api.campaigns import checksum
+from apportion.web.api.describe import PREFIX, Name, told
+from apportion.web.changes import Changes
+from apportion.web.security import Reader
+from apportion.web.shared import answer, open_campaign, store_of, versions
+from apportion.web.streams import HEADERS
+
+router = APIRouter(prefix=PREFIX, tags=["service"])
+
+Since = Annotated[
+    str | None,
+    Query(description="The version that you have: another one is told at once.", max_length=40),
+]
+
+_STREAM: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Server-sent events: `version` at the beginning, `change` whenever it changes.",
+        "content": {"text/event-stream": {"schema": {"type": "string"}, "example": examples.STREAM}},
+    }
+}
+
+
+@router.get("/version", response_model=schemas.Version, responses=told(examples.VERSION), summary="Who answers whom")
+async def version(request: Request, visitor: Reader) -> Any:
+    """The release that answers, and who it takes you for."""
+    return answer({"version": __version__, "visitor": visitor.name, "scope": visitor.scope})
+
+
+@router.get(
+    "/campaigns/{name}/stream", response_class=StreamingResponse, responses=_STREAM, summary="Changes of a campaign"
+)
+async def campaign_stream(request: Request, name: Name, visitor: Reader, since: Since = None) -> Any:
+    """An event whenever the campaign changes, whoever wrote. Never ends by itself."""
+    campaign = await run_in_threadpool(open_campaign, request, name)
+    return _stream(request, f"campaign {name}", lambda: campaign.version, since)
+
+
+@router.get("/stream", response_class=StreamingResponse, responses=_STREAM, summary="Changes of any campaign")
+async def stream(request: Request, visitor: Reader, since: Since = None) -> Any:
+    """An event whenever any campaign changes or begins. Never ends by itself."""
+    store = store_of(request.app)
+    return _stream(request, "campaigns", lambda: checksum(versions(store)), since)
+
+
+def _stream(request: Request, name: str, look: Any, since: str | None) -> StreamingResponse:
+    changes: Changes = request.app.state.changes
+    seen = request.headers.get("last-event-id") or since
+    return StreamingResponse(changes.follow(name, look, seen), media_type="text/event-stream", headers=HEADERS)

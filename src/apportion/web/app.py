@@ -1,0 +1,46 @@
+"""The service put together: API, pages, laboratory, metrics, and the guard around them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from fastapi import FastAPI
+from starlette.staticfiles import StaticFiles
+
+from apportion._version import __version__
+from apportion.live.store import open_store
+from apportion.web import api, metrics, pages, problems
+from apportion.web.api.describe import describe
+from apportion.web.changes import Changes
+from apportion.web.middleware import Shell
+from apportion.web.security import LOCAL_ACCESS, Access, Guard
+from apportion.web.shared import resolved
+
+STATIC = Path(__file__).parent / "static"
+
+
+def create_app(db: str | os.PathLike[str] | None = None, *, access: Access | None = None) -> FastAPI:
+    """The service over one database; by default guarded as on loopback.
+
+    >>> import tempfile, pathlib
+    >>> app = create_app(pathlib.Path(tempfile.mkdtemp()) / "campaigns.db")
+    >>> "/api/v1/campaigns" in app.openapi()["paths"]
+    True
+    """
+    app = FastAPI(title="apportion", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
+    app.openapi = lambda: describe(app)  # type: ignore[method-assign]
+    app.state.db = resolved(db)
+    app.state.store = open_store(app.state.db)
+    app.state.guard = Guard(app.state.db, LOCAL_ACCESS if access is None else access)
+    app.state.campaigns = {}
+    app.state.summaries = {}
+    app.state.changes = Changes()
+    problems.install(app)
+    for router in (*api.ROUTERS, *pages.ROUTERS):
+        app.include_router(router)
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    # The last one added is the outermost: everything is counted, also what the shell refuses.
+    app.add_middleware(Shell, guard=app.state.guard)
+    metrics.install(app)
+    return app

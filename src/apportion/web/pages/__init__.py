@@ -1,0 +1,10 @@
+"""Pages for people: campaigns, the wizard, sign-in. Forms work without JavaScript; scripts only make them quicker."""
+
+from __future__ import annotations
+
+from apportion.web.pages import actions, assets, campaign, files, laboratory, login, overview, wizard
+from apportion.web.pages.shared import error_page
+
+ROUTERS = [module.router for module in (assets, overview, login, wizard, campaign, actions, files, laboratory)]
+
+__all__ = ["ROUTERS", "error_page"]

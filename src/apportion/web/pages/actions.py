@@ -1,0 +1,233 @@
+"""What the forms of a campaign's page do. Each answers with the page again: led to it, or with what is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+from starlette.datastructures import FormData
+
+from apportion import checks
+from apportion.errors import ApportionError, InvalidValue
+from apportion.live.campaign import Campaign
+from apportion.tables import readable
+from apportion.web.pages.campaign import TRIMMED, campaign_page, settings_fields, ticket_page
+from apportion.web.pages.shared import (
+    Form,
+    campaign_path,
+    go,
+    key_of,
+    money,
+    number,
+    optional,
+    share,
+    status_of,
+    text,
+    whole,
+)
+from apportion.web.security import PageWriter
+from apportion.web.shared import open_campaign
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.post("/campaigns/{name}/split")
+def split(request: Request, name: str, form: Form, visitor: PageWriter) -> Response:
+    """Ask for the next split."""
+    campaign = open_campaign(request, name)
+    try:
+        given = campaign.split(optional(text(form, "budget"), "the budget"), key=key_of(form))
+    except ApportionError as error:
+        return campaign_page(
+            request, visitor, campaign, problems={"split": str(error)}, typed=typed_of(form), status=status_of(error)
+        )
+    said = f"Ticket {given.ticket}: {money(given.budget, campaign.settings.unit)} split. Spend it so, then record."
+    return go(request, f"{campaign_path(name)}#ticket-{given.ticket}", said)
+
+
+@router.post("/campaigns/{name}/tickets/{ticket}/record")
+def record(request: Request, name: str, ticket: int, form: Form, visitor: PageWriter) -> Response:
+    """Take in what came back."""
+    campaign = open_campaign(request, name)
+    alone = text(form, "back") == "ticket"
+    try:
+        outcomes, amounts = told(form)
+        if not outcomes and not amounts:
+            raise InvalidValue("Type at least one outcome, or tick “no data” where none will come.")
+        campaign.record(ticket, outcomes, amounts or None, key=key_of(form))
+    except ApportionError as error:
+        if alone or ticket not in campaign.open_tickets:
+            return ticket_page(
+                request, visitor, campaign, ticket, problems={"record": str(error)}, typed=typed_of(form),
+                status=status_of(error),
+            )  # fmt: skip
+        return campaign_page(
+            request, visitor, campaign, problems={f"ticket-{ticket}": str(error)}, typed=typed_of(form),
+            status=status_of(error),
+        )  # fmt: skip
+    if ticket in campaign.open_tickets:
+        return go(
+            request,
+            campaign_path(name, "tickets", ticket) if alone else f"{campaign_path(name)}#ticket-{ticket}",
+            f"Recorded. Ticket {ticket} stays open for the outcomes that are still to come.",
+        )
+    return go(request, f"{campaign_path(name)}#next", f"Recorded: ticket {ticket} is complete.")
+
+
+@router.post("/campaigns/{name}/tickets/{ticket}/amend")
+def amend(request: Request, name: str, ticket: int, form: Form, visitor: PageWriter) -> Response:
+    """Correct what was recorded: only what differs from it."""
+    campaign = open_campaign(request, name)
+    try:
+        outcomes, amounts = told(form)
+        lines = {line.arm: line for line in campaign.history(ticket, ticket)}
+        for arm in amounts:
+            _known_arm(arm, lines)
+        for arm in outcomes:
+            _known_arm(arm, lines)
+        amounts = {arm: value for arm, value in amounts.items() if value != lines[arm].amount}
+        changed = {
+            arm: value for arm, value in outcomes.items() if value != lines[arm].outcome or arm in amounts
+        }  # an amount is corrected together with the outcome it belongs to
+        emptied = [arm for arm, line in lines.items() if line.outcome is not None and _emptied(form, arm)]
+        if emptied:
+            raise InvalidValue(f"The outcome of '{emptied[0]}' is empty; tick “no data” if there is none.")
+        if not changed and not amounts:
+            raise InvalidValue("Nothing was changed: type the right number in place of the wrong one.")
+        campaign.amend(ticket, changed, amounts or None, key=key_of(form))
+    except ApportionError as error:
+        return ticket_page(
+            request, visitor, campaign, ticket, problems={"amend": str(error)}, typed=typed_of(form),
+            status=status_of(error),
+        )  # fmt: skip
+    names = ", ".join(dict.fromkeys((*changed, *amounts)))
+    return go(request, f"{campaign_path(name)}#history", f"Ticket {ticket} was corrected for {names}.")
+
+
+def _known_arm(arm: str, lines: dict[str, Any]) -> None:
+    if arm not in lines:
+        raise InvalidValue(f"Arm '{arm}' has no part in this ticket; it has {', '.join(lines)}.")
+
+
+def _emptied(form: FormData, arm: str) -> bool:
+    return f"outcome:{arm}" in form and not text(form, f"outcome:{arm}") and not text(form, f"nothing:{arm}")
+
+
+@router.post("/campaigns/{name}/tickets/{ticket}/close")
+def close(request: Request, name: str, ticket: int, visitor: PageWriter) -> Response:
+    """Give up waiting for what is still open of a ticket."""
+    campaign = open_campaign(request, name)
+    campaign.close(ticket)
+    return go(request, f"{campaign_path(name)}#next", f"Ticket {ticket} is closed: no more data will come for it.")
+
+
+@router.post("/campaigns/{name}/arms")
+def arms(request: Request, name: str, form: Form, visitor: PageWriter) -> Response:
+    """Add, bound, pause, resume or remove an arm."""
+    campaign = open_campaign(request, name)
+    arm = text(form, "arm")
+    try:
+        said = _change_arm(campaign, text(form, "action"), arm, form)
+    except ApportionError as error:
+        return campaign_page(
+            request, visitor, campaign, problems={"arms": str(error)}, typed=typed_of(form), status=status_of(error)
+        )
+    return go(request, f"{campaign_path(name)}#arms", said)
+
+
+def _change_arm(campaign: Campaign, action: str, arm: str, form: FormData) -> str:
+    low = share(text(form, "minimum"), f"the smallest share of '{arm}'")
+    high = share(text(form, "maximum"), f"the largest share of '{arm}'")
+    if action == "add":
+        if not arm:
+            raise InvalidValue("The new arm needs a name.")
+        campaign.add_arm(arm, 0.0 if low is None else low, 1.0 if high is None else high)
+        return f"{arm} was added: the next split gives it a try."
+    if action == "bound":
+        campaign.bound_arm(arm, 0.0 if low is None else low, 1.0 if high is None else high)
+        return f"The bounds of {arm} were set: they hold from the next split on."
+    if action == "pause":
+        campaign.pause_arm(arm)
+        return f"{arm} is paused: it gets nothing until you resume it."
+    if action == "resume":
+        campaign.resume_arm(arm)
+        return f"{arm} is back in the splits."
+    checks.choice("action", action, ("add", "bound", "pause", "resume", "remove"))
+    campaign.remove_arm(arm)
+    return f"{arm} was removed. Add it again to bring it back with all that was learned."
+
+
+_WORDS = {"b": "b", "sigma": "σ", "level": "the level", "step": "the step", "half_life": "the half-life",
+          "budget": "the budget"}  # fmt: skip
+
+
+@router.post("/campaigns/{name}/settings")
+def settings(request: Request, name: str, form: Form, visitor: PageWriter) -> Response:
+    """Change the settings that differ from what they are."""
+    campaign = open_campaign(request, name)
+    try:
+        changes = _changes(campaign, form)
+        if not changes:
+            return go(request, f"{campaign_path(name)}#settings", "Nothing was changed.")
+        now = campaign.change(**changes)
+    except ApportionError as error:
+        return campaign_page(
+            request, visitor, campaign, problems={"settings": str(error)}, typed=typed_of(form),
+            status=status_of(error),
+        )  # fmt: skip
+    said = ", ".join(_said(option, getattr(now, option)) for option in changes)
+    return go(request, f"{campaign_path(name)}#settings", f"Saved: {said}.")
+
+
+def _changes(campaign: Campaign, form: FormData) -> dict[str, Any]:
+    """What was typed where it differs from what the field showed."""
+    found: dict[str, Any] = {}
+    for field in settings_fields(campaign.status()):
+        typed = text(form, field.name)
+        if field.name not in form or typed == field.value:
+            continue
+        if field.name in ("unit", "policy"):
+            found[field.name] = typed or None
+        elif field.name in ("horizon", "window"):
+            found[field.name] = whole(typed, "the number of periods")
+        elif field.name == "robust":
+            found[field.name] = typed == TRIMMED[True]
+        elif field.name in ("budget", "b", "level"):
+            found[field.name] = number(typed, _WORDS[field.name])
+        else:
+            found[field.name] = optional(typed, _WORDS[field.name])
+    return found
+
+
+def _said(option: str, value: Any) -> str:
+    shown = readable(value) if isinstance(value, float) else "none" if value is None else str(value)
+    return f"{option.replace('_', '-').replace('sigma', 'σ')} {shown}"
+
+
+# What was typed
+
+
+def typed_of(form: FormData) -> dict[str, str]:
+    """All fields as they were typed, to be shown again beside what is wrong with them."""
+    return {name: value for name, value in form.multi_items() if isinstance(value, str) and name != "csrf"}
+
+
+def told(form: FormData) -> tuple[dict[str, float | None], dict[str, float]]:
+    """Outcomes and amounts really spent, by arm name; None for "no data"; what is empty was not told."""
+    outcomes: dict[str, float | None] = {}
+    amounts: dict[str, float] = {}
+    for field in form:
+        kind, _, arm = field.partition(":")
+        typed = text(form, field)
+        if not arm or not typed:
+            continue
+        if kind == "outcome":
+            if text(form, f"nothing:{arm}"):
+                raise InvalidValue(f"'{arm}' has an outcome and is ticked as “no data”; leave one of them out.")
+            outcomes[arm] = number(typed, f"the outcome of '{arm}'")
+        elif kind == "nothing":
+            outcomes[arm] = None
+        elif kind == "spent":
+            amounts[arm] = number(typed, f"the amount spent on '{arm}'")
+    return outcomes, amounts

@@ -1,0 +1,174 @@
+"""The page of a campaign: the next split, what waits, who leads, how it came about, and everything to change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, Response
+
+from apportion.errors import ApportionError
+from apportion.live.campaign import Campaign
+from apportion.live.choice import choose_policy
+from apportion.live.status import Status
+from apportion.policies import FILES
+from apportion.tables import percent, readable
+from apportion.web.pages.leaderboard import board
+from apportion.web.pages.over_time import news, over_time
+from apportion.web.pages.shared import Typed, page, plain_number
+from apportion.web.pages.tickets import past_page, places_of, ticket_view
+from apportion.web.security import PageReader, Visitor
+from apportion.web.shared import answer, etag, open_campaign, unchanged
+
+router = APIRouter(include_in_schema=False)
+
+# So many open tickets are shown in full; the others by their number.
+OPEN_SHOWN = 3
+
+
+@router.get("/campaigns/{name}")
+def show(request: Request, name: str, visitor: PageReader) -> HTMLResponse:
+    """Where the campaign stands, and what to do next."""
+    return campaign_page(request, visitor, open_campaign(request, name))
+
+
+@router.get("/campaigns/{name}/over-time")
+def series(request: Request, name: str, visitor: PageReader) -> Response:
+    """The data of the chart."""
+    campaign = open_campaign(request, name)
+    tag = etag(campaign.version)
+    return unchanged(request, tag) or answer(over_time(campaign), headers={"ETag": tag, "Cache-Control": "no-cache"})
+
+
+@router.get("/campaigns/{name}/tickets/{ticket}")
+def one(request: Request, name: str, ticket: int, visitor: PageReader) -> HTMLResponse:
+    """A ticket: its split, what came back, and the forms to record and to amend."""
+    return ticket_page(request, visitor, open_campaign(request, name), ticket)
+
+
+@router.get("/campaigns/{name}/check")
+def check(request: Request, name: str, visitor: PageReader) -> HTMLResponse:
+    """Rebuild everything from the log and compare."""
+    campaign = open_campaign(request, name)
+    return page(request, "check.html", visitor, name=campaign.name, found=campaign.check())
+
+
+def campaign_page(
+    request: Request,
+    visitor: Visitor,
+    campaign: Campaign,
+    *,
+    problems: Mapping[str, str] | None = None,
+    typed: Typed | None = None,
+    status: int = 200,
+) -> HTMLResponse:
+    """The page; with what went wrong beside the form it belongs to, and what was typed kept in it."""
+    now = campaign.status()
+    places = places_of(arm.name for arm in now.arms)
+    shown = list(now.open_tickets[-OPEN_SHOWN:])
+    # The form that something is wrong with must be there, however old its ticket.
+    shown += [ticket for ticket in now.open_tickets if f"ticket-{ticket}" in (problems or {}) and ticket not in shown]
+    wanted = request.query_params.get("page", "1")
+    chance = now.beliefs[now.leader].probability_best if now.leader is not None else math.nan
+    last = campaign.events(now.version - 1, 1)
+    return page(
+        request, "campaign.html", visitor, status=status,
+        now=now, places=places, unit=now.settings.unit, board=board(now),
+        open=[ticket_view(campaign, ticket, places) for ticket in sorted(shown, reverse=True)],
+        more_open=[ticket for ticket in now.open_tickets if ticket not in shown],
+        past=past_page(campaign, now.period, places, int(wanted) if wanted.isascii() and wanted.isdigit() else 1),
+        fields=settings_fields(now, typed if problems and "settings" in problems else None),
+        removed=[arm.name for arm in now.arms if arm.state == "removed"],
+        chance=None if math.isnan(chance) else percent(chance), level=f"{100 * now.settings.level:.6g}",
+        regret=None if math.isnan(now.expected_regret) else readable(now.expected_regret),
+        news=news(last[0], now.settings.unit) if last else "", problems=problems or {}, typed=typed or {},
+    )  # fmt: skip
+
+
+def ticket_page(
+    request: Request,
+    visitor: Visitor,
+    campaign: Campaign,
+    ticket: int,
+    *,
+    problems: Mapping[str, str] | None = None,
+    typed: Typed | None = None,
+    status: int = 200,
+) -> HTMLResponse:
+    """The page of one ticket."""
+    places = places_of(arm.name for arm in campaign.arms)
+    view, settings = ticket_view(campaign, ticket, places), campaign.settings
+    return page(
+        request, "ticket.html", visitor, status=status, name=campaign.name, split=view, unit=settings.unit,
+        minimise=settings.minimise, waiting=any(row.open for row in view.rows), problems=problems or {},
+        typed=typed or {},
+    )  # fmt: skip
+
+
+class Field(NamedTuple):
+    """A setting as a field of the form."""
+
+    name: str
+    label: str
+    hint: str
+    value: str
+    placeholder: str = ""
+    number: bool = True
+    options: tuple[str, ...] = ()
+
+
+def settings_fields(status: Status, typed: Typed | None = None) -> list[Field]:
+    """The settings that can be changed, as they are now or as they were typed."""
+    own = status.settings
+    values: dict[str, Any] = {name: plain_number(getattr(own, name)) for name in _NUMBERS}
+    values |= {"unit": own.unit or "", "policy": own.policy, "robust": TRIMMED[own.robust]}
+    placeholders = dict.fromkeys(values, "")
+    for name in own.assumed:  # to type it is to know it, even if the number is the same
+        kind, value = "learned" if own.policy == "Auto" else "assumed", getattr(own, name)
+        placeholders[name], values[name] = "not known yet" if value is None else f"{kind}: {value:.3g}", ""
+    options = {"policy": policy_names(own.b, own.sigma, own.policy), "robust": TRIMMED}
+    return [
+        Field(
+            name,
+            label,
+            hint,
+            (typed or {}).get(name, values[name]),
+            placeholders[name],
+            name in _NUMBERS,
+            options.get(name, ()),
+        )
+        for name, label, hint in _FIELDS
+    ]
+
+
+# Whether wild outcomes are trimmed, in words: no, yes.
+TRIMMED = ("counted in full", "trimmed")
+_NUMBERS = ("budget", "b", "sigma", "level", "step", "horizon", "half_life", "window")
+_FIELDS = (
+    ("budget", "Budget per period", "What each split divides unless you say otherwise."),
+    ("unit", "Unit", "EUR, hours, kits; may be empty."),
+    ("b", "b", "From 0 to 1: half the amount tells 2^(2b − 2) as much, at 0.5 half as much. A change counts "
+               "the whole history anew."),
+    ("sigma", "σ", "How far the outcome of 1 unit swings by luck (standard deviation). Measure it with the history."),
+    ("level", "Level of intervals", "0.95: an interval holds the truth with a chance of 95%, at all times at once."),
+    ("step", "Step", "Amounts are multiples of this; 1 for whole units; empty for any amount."),
+    ("horizon", "Periods to come", "How many periods there will be in all, if you know."),
+    ("half_life", "Half-life", "Periods until an outcome counts half, if returns drift; empty for never."),
+    ("window", "Window", "Only so many periods count, the last ones; instead of a half-life. Empty for all."),
+    ("robust", "Wild outcomes", "Trimmed: a few wild outcomes do not decide; the intervals are then not proven."),
+    ("policy", "Policy", "How the split is decided."),
+)  # fmt: skip
+
+
+def policy_names(b: float, sigma: float | None, own: str) -> tuple[str, ...]:
+    """The policies that can be chosen by name alone, and the one there is."""
+    found = []
+    for name in FILES:
+        try:
+            choose_policy(name, b, sigma)
+        except ApportionError:
+            continue
+        found.append(name)
+    return tuple(dict.fromkeys((own, *found)))

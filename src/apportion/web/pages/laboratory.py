@@ -1,0 +1,100 @@
+"""The laboratory: policies against each other on a world of one's choice, and the phase transition as a slider.
+
+An experiment is started by a POST that answers with its events; it ends when they do, or when the browser goes. So
+it does not matter which worker process has it, and nothing is left running for nobody.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Depends, Query, Request
+from starlette.responses import Response
+
+from apportion import checks
+from apportion.policies import FILES
+from apportion.simulation.families import means_of
+from apportion.web.api import laboratory as api
+from apportion.web.experiments import laboratory
+from apportion.web.limits import MOST_ARMS, MOST_POLICIES
+from apportion.web.pages.plotly_styles import style_ids
+from apportion.web.pages.shared import page
+from apportion.web.security import PageReader, check_form
+from apportion.web.shared import answer
+from apportion.web.streams import EventAnswer
+
+pages = APIRouter(include_in_schema=False)
+
+
+@functools.cache
+def _transition() -> Any:
+    from apportion.web.transition import Transition
+
+    return Transition(laboratory())
+
+
+@functools.cache
+def _offer() -> dict[str, Any]:
+    """What the page can choose from; the same for everyone."""
+    from apportion.web.catalogue import FAMILY_ARMS, FAMILY_GAP, describe_noises, describe_policies, presets
+
+    return {
+        "presets": [preset._asdict() for preset in presets()],
+        "noises": describe_noises(),
+        "policies": describe_policies(),
+        "limits": {"policies": MOST_POLICIES, "arms": MOST_ARMS},
+        "family": {"arms": FAMILY_ARMS, "gap": FAMILY_GAP},
+    }
+
+
+@pages.get("/laboratory")
+def show_laboratory(request: Request, visitor: PageReader) -> Response:
+    """The page."""
+    from apportion.web.transition import ARMS, GAP, HORIZON, POWERS, REPLICATIONS, USUAL_ARMS
+
+    slider = {
+        "arms": ARMS, "usual": USUAL_ARMS, "gap": GAP, "horizon": HORIZON, "replications": REPLICATIONS,
+        "powers": POWERS,
+    }  # fmt: skip
+    return page(
+        request, "laboratory.html", visitor, place="laboratory", offer=_offer(), slider=slider, count=len(FILES),
+        style_ids=style_ids(),
+    )  # fmt: skip
+
+
+@pages.get("/laboratory/means")
+def show_means(visitor: PageReader, family: str, arms: int, gap: float) -> Response:
+    """The means of a family, for the form."""
+    checks.whole("arms", arms, low=2, high=MOST_ARMS)
+    return answer({"means": [float(f"{mean:.12g}") for mean in means_of(family, arms, gap)]})
+
+
+# Nothing is changed by an experiment, so those who may only read may run one; the form check keeps other sites out.
+@pages.post("/laboratory/runs", dependencies=[Depends(check_form)])
+async def run_experiment(visitor: PageReader, definition: Annotated[Any, Body()]) -> Response:
+    """Run an experiment; the answer is its events."""
+    run = await api.begin(definition)
+    return run if isinstance(run, Response) else EventAnswer(run.events(), run.close)
+
+
+@pages.post("/laboratory/runs/{name}/cancel", dependencies=[Depends(check_form)])
+async def cancel_experiment(visitor: PageReader, name: str) -> Response:
+    """Stop an experiment of this process. Closing its stream does the same, whichever process has it."""
+    laboratory().cancel(name)
+    return Response(status_code=204)
+
+
+@pages.get("/laboratory/transition")
+async def show_transition(visitor: PageReader, arms: Annotated[str, Query()] = "10") -> Response:
+    """The points of the slider over b, as events; those that are not known yet are computed in between."""
+    from apportion.web.transition import check_arms
+
+    count = check_arms(int(arms) if arms.isascii() and arms.isdigit() and len(arms) < 10 else arms)
+    return EventAnswer(_transition().events(count))
+
+
+router = APIRouter()
+"""The pages, and the same for programs."""
+router.include_router(pages)
+router.include_router(api.router)

@@ -1,0 +1,141 @@
+"""The leaderboard: every arm's mean and interval on one shared axis, ready to be drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from apportion.beliefs import Belief
+from apportion.live.status import Status
+from apportion.tables import percent, readable, together
+
+# An interval that is wider than so many times the rest is cut off, with an arrow: one unknown arm must not press all
+# others into a point.
+_ROOM = 3.0
+_TICKS = 4
+
+
+class Bar(NamedTuple):
+    """An interval on the axis, in percent of its width; `left` and `right` say whether it goes on beyond it."""
+
+    start: float
+    width: float
+    mean: float
+    left: bool
+    right: bool
+
+
+class Row(NamedTuple):
+    """One arm, in words and as a bar. `mean` is None where there is not enough data."""
+
+    name: str
+    place: int
+    state: str
+    leads: bool
+    resource: str
+    mean: str | None
+    interval: str | None
+    bar: Bar | None
+    best: str | None
+    chance: float
+
+
+class Tick(NamedTuple):
+    """A mark on the axis: where, in percent of its width, and what it says."""
+
+    at: float
+    label: str
+    side: str
+
+
+class Board(NamedTuple):
+    """The rows, best mean first, and the axis that all share; `zero` is where 0 lies, if it does."""
+
+    rows: tuple[Row, ...]
+    ticks: tuple[Tick, ...]
+    zero: float | None
+    kind: str
+    assumed: bool
+
+
+def board(status: Status) -> Board:
+    """The leaderboard of a campaign: arms that were not removed, the best first."""
+    beliefs, settings = status.beliefs, status.settings
+    arms = [(place, arm, arm.belief) for place, arm in enumerate(status.arms) if arm.belief is not None]
+    axis = _axis([belief for _, _, belief in arms])
+    rows = []
+    for place, arm, belief in arms:
+        known = not math.isnan(belief.mean)
+        bounded = known and math.isfinite(belief.low) and math.isfinite(belief.high)
+        low, mean, high = together(belief.low, belief.mean, belief.high) if bounded else ("", "", "")
+        chance = belief.probability_best
+        rows.append(
+            Row(
+                arm.name,
+                place,
+                arm.state,
+                arm.name == beliefs.leader,
+                readable(belief.resource),
+                (mean or readable(belief.mean)) if known else None,
+                f"{low} to {high}" if bounded else None,
+                _bar(belief, axis) if known and axis else None,
+                None if not known or math.isnan(chance) else percent(chance),
+                0.0 if math.isnan(chance) else chance,
+            )
+        )
+    sign = 1.0 if settings.minimise else -1.0
+    means = {place: belief.mean for place, _, belief in arms}
+    rows.sort(key=lambda row: (math.isnan(means[row.place]), sign * means[row.place], row.place))
+    ticks, zero = _ticks(axis) if axis else ((), None)
+    what = "cost" if settings.minimise else "return"
+    return Board(
+        tuple(rows),
+        ticks,
+        zero,
+        f"estimated {what} per unit, raw (no prior)",
+        "sigma" in settings.assumed and settings.policy != "Auto",
+    )
+
+
+def _axis(beliefs: Sequence[Belief]) -> tuple[float, float] | None:
+    """The ends of the axis that all arms share; None before any outcome."""
+    known = [belief for belief in beliefs if not math.isnan(belief.mean)]
+    if not known:
+        return None
+    means = [belief.mean for belief in known]
+    halves = sorted(belief.high - belief.mean for belief in known if math.isfinite(belief.high))
+    middle = halves[len(halves) // 2] if halves else 0.0
+    room = _ROOM * max(max(means) - min(means), middle)
+    low = max(min((b.low for b in known if math.isfinite(b.low)), default=min(means)), min(means) - room)
+    high = min(max((b.high for b in known if math.isfinite(b.high)), default=max(means)), max(means) + room)
+    spread = (high - low) or abs(high) or 1.0
+    return low - 0.04 * spread, high + 0.04 * spread
+
+
+def _bar(belief: Belief, axis: tuple[float, float]) -> Bar:
+    low, high = axis
+    bounded = math.isfinite(belief.low) and math.isfinite(belief.high)
+    start = max(belief.low if bounded else belief.mean, low)
+    end = min(belief.high if bounded else belief.mean, high)
+    scale = 100.0 / (high - low)
+    return Bar(
+        round((start - low) * scale, 3), round((end - start) * scale, 3), round((belief.mean - low) * scale, 3),
+        bounded and belief.low < low, bounded and belief.high > high,
+    )  # fmt: skip
+
+
+def _ticks(axis: tuple[float, float]) -> tuple[tuple[Tick, ...], float | None]:
+    low, high = axis
+    rough = (high - low) / _TICKS
+    size = 10.0 ** math.floor(math.log10(rough))
+    step = next(size * factor for factor in (1, 2, 2.5, 5, 10) if size * factor >= rough * 0.7)
+    values = [count * step for count in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9) + (1 if f"{step:e}".startswith("2.5") else 0))
+    scale = 100.0 / (high - low)
+    found = []
+    for value in values:
+        at = round((value - low) * scale, 3)
+        side = "start" if at < 4 else "end" if at > 96 else "middle"
+        found.append(Tick(at, f"{value + 0.0:,.{min(decimals, 12)}f}", side))
+    return tuple(found), round(-low * scale, 3) if low < 0 < high else None

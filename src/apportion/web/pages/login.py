@@ -1,0 +1,40 @@
+"""Signing in with a token, and out again."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import Response
+
+from apportion.web.pages.shared import Form, go, page, safe_next, text
+from apportion.web.security import Visitor, check_form, page_reader, sign_in, sign_out
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/login")
+async def ask(request: Request) -> Response:
+    """The form."""
+    try:
+        visitor: Visitor | None = await page_reader(request)
+    except Exception:  # nobody yet: that is what the form is for
+        visitor = None
+    return page(request, "login.html", visitor, place="", next=safe_next(request.query_params.get("next")))
+
+
+@router.post("/login", dependencies=[Depends(check_form)])
+def enter(request: Request, form: Form) -> Response:
+    """Let in whoever brings a good token."""
+    target = safe_next(text(form, "next"))
+    response = go(request, target)
+    if sign_in(request, response, text(form, "token")) is not None:
+        return response
+    said = "This token is not known, or was revoked. Ask whoever runs the service for another."
+    return page(request, "login.html", None, status=401, place="", next=target, problem=said)
+
+
+@router.post("/logout", dependencies=[Depends(check_form)])
+def leave(request: Request) -> Response:
+    """End the session."""
+    response = go(request, "/login", "You are signed out.")
+    sign_out(request, response)
+    return response

@@ -1,0 +1,68 @@
+"""The list of campaigns, with where each of them stands."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+
+from apportion.live.campaign import Campaign
+from apportion.tables import percent
+from apportion.web.pages.shared import page
+from apportion.web.pages.tickets import Bar, places_of, share_bar
+from apportion.web.security import PageReader
+from apportion.web.shared import db_of, open_campaign
+
+router = APIRouter(include_in_schema=False)
+
+PAGE = 50
+
+
+class Row(NamedTuple):
+    """One campaign in the list; None where there is not enough data."""
+
+    name: str
+    period: int
+    budget: float
+    unit: str | None
+    leader: str | None
+    chance: str | None
+    open: int
+    regret: float | None
+    shares: Bar
+    spent: float
+    date: str | None
+
+
+@router.get("/")
+def overview(request: Request, visitor: PageReader) -> HTMLResponse:
+    """All campaigns at a glance."""
+    names = Campaign.names(db_of(request))
+    pages = max(1, math.ceil(len(names) / PAGE))
+    wanted = request.query_params.get("page", "1")
+    at = min(max(int(wanted) if wanted.isascii() and wanted.isdigit() else 1, 1), pages)
+    rows = [_row(open_campaign(request, name)) for name in names[(at - 1) * PAGE : at * PAGE]]
+    return page(request, "overview.html", visitor, rows=rows, total=len(names), at=at, pages=pages)
+
+
+def _row(campaign: Campaign) -> Row:
+    status = campaign.status()
+    lines = list(campaign.history(status.period, status.period)) if status.period else []
+    places = places_of(arm.name for arm in status.arms)
+    leader = status.leader
+    chance = status.beliefs[leader].probability_best if leader is not None else math.nan
+    return Row(
+        name=campaign.name,
+        period=status.period,
+        budget=status.settings.budget,
+        unit=status.settings.unit,
+        leader=leader,
+        chance=None if math.isnan(chance) else percent(chance),
+        open=len(status.open_tickets),
+        regret=None if math.isnan(status.expected_regret) else status.expected_regret,
+        shares=share_bar({line.arm: line.amount for line in lines}, places),
+        spent=math.fsum(line.amount for line in lines),
+        date=lines[0].date if lines else None,
+    )

@@ -1,0 +1,135 @@
+"""What the first periods of a campaign may look like: the campaign played through in made-up worlds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from apportion import checks
+from apportion.allocator import Allocator
+from apportion.live.choice import DEFAULT_B, choose_policy
+from apportion.policies import Uniform
+from apportion.statistics import Floats
+from apportion.tables import percent, readable
+
+PERIODS = 50
+WORLDS = 30
+# With many arms fewer worlds are played: a preview should be there at once.
+ARM_WORLDS = 240
+FEWEST_WORLDS = 6
+
+
+class Preview(NamedTuple):
+    """The first periods in so many worlds; gains are against an even split, cumulative, without the luck.
+
+    `shares` are those of one world, the middle one by gain; there `best` is the best arm. `found` is the share that
+    the best arm of a world gets in the last period, on average.
+    """
+
+    periods: int
+    worlds: int
+    shares: dict[str, list[float]]
+    best: str
+    gain: list[float]
+    gain_low: list[float]
+    gain_high: list[float]
+    ceiling: list[float]
+    earned: float
+    even: float
+    found: float
+    b: float
+    sigma: float
+
+
+def preview(
+    options: Mapping[str, Any],
+    *,
+    centre: float,
+    spread: float,
+    means: Mapping[str, float] | None = None,
+    seed: int = 1,
+) -> Preview:
+    """Play the first periods of a campaign with these options of `Campaign.create`.
+
+    In each world the arms' means are drawn around `centre`, or around `means` where a history told some, with the
+    standard deviation `spread`. The noise has the campaign's own b and σ.
+    """
+    names = list(options["arms"])
+    budget = checks.number("budget", options["budget"], above=0.0)
+    policy, _ = choose_policy(options.get("policy") or "auto", options.get("b"), options.get("sigma"))
+    given = [options.get("b"), getattr(policy, "b", None), DEFAULT_B]
+    order = float(next(b for b in given if b is not None))
+    sigma = float(options.get("sigma") or getattr(policy, "sigma", None) or 1.0)
+    worlds = max(FEWEST_WORLDS, min(WORLDS, ARM_WORLDS // max(1, len(names))))
+    middle = np.array([(means or {}).get(name, centre) for name in names])
+    truth = middle + spread * np.random.default_rng([seed, 1]).standard_normal((worlds, len(names)))
+    sign = -1.0 if options.get("minimise") else 1.0
+    shares = np.zeros((worlds, PERIODS, len(names)))
+    keep = ("horizon", "minimum", "maximum", "whole", "step", "half_life", "level", "minimise")
+    own = {name: options[name] for name in keep if name in options}
+    for world in range(worlds):
+        allocator = Allocator(policy, names, seed=world, b=order, sigma=sigma, **own)
+        shares[world] = _played(
+            allocator, truth[world], budget, order, sigma, np.random.default_rng([seed, 2, world])
+        )
+    even = _even(names, budget, own) @ truth.T
+    split = np.einsum("wpa,wa->wp", shares, truth)
+    top = (sign * truth).max(axis=1) * sign
+    gains = sign * budget * np.cumsum(split - even[:, np.newaxis], axis=1)
+    limit = sign * budget * (top - even).mean() * np.arange(1, PERIODS + 1)
+    low, high = np.quantile(gains, (0.05, 0.95), axis=0)
+    shown = int(np.argsort(gains[:, -1])[worlds // 2])
+    best = (sign * truth).argmax(axis=1)
+    return Preview(
+        PERIODS, worlds, {name: shares[shown, :, place].tolist() for place, name in enumerate(names)},
+        names[int(best[shown])], gains.mean(axis=0).tolist(), low.tolist(), high.tolist(), limit.tolist(),
+        float(budget * split.sum(axis=1).mean()), float(budget * even.mean() * PERIODS),
+        float(shares[np.arange(worlds), -1, best].mean()), order, sigma,
+    )  # fmt: skip
+
+
+def _played(
+    allocator: Allocator, truth: Floats, budget: float, b: float, sigma: float, rng: np.random.Generator
+) -> Floats:
+    """The shares of every period in one world."""
+    found = np.zeros((PERIODS, len(truth)))
+    for period in range(PERIODS):
+        split = allocator.ask(budget)
+        amounts = np.array(list(split.amounts.values()))
+        noise = np.where(amounts > 0, amounts**b, 0.0) * sigma * rng.standard_normal(len(truth))
+        outcomes = amounts * truth + noise
+        allocator.tell(split.ticket, {
+            name: float(y) for name, x, y in zip(split.amounts, amounts, outcomes) if x > 0
+        })  # fmt: skip
+        found[period] = amounts / budget
+    return found
+
+
+def _even(names: list[str], budget: float, own: Mapping[str, Any]) -> Floats:
+    """The shares of an even split, as far as the bounds let it: what one would do who never learns."""
+    bounds = {name: own[name] for name in ("minimum", "maximum") if name in own}
+    even: Floats = np.array(list(Allocator(Uniform(), names, seed=0, **bounds).ask(budget).shares.values()))
+    return even
+
+
+def in_words(found: Preview, minimise: bool) -> list[str]:
+    """What the preview says, in sentences."""
+    gain, low, high = found.gain[-1], found.gain_low[-1], found.gain_high[-1]
+    more = "save" if minimise else "bring"
+    rest = "" if minimise else " more"
+    even = abs(found.even)
+    part = f" ({percent(abs(gain) / even)})" if even > 0 and math.isfinite(gain / even) else ""
+    said = [
+        f"In {found.worlds} made-up worlds, {found.periods} periods of this campaign {more} {readable(gain)}"
+        f"{part}{rest} against splitting evenly for ever, {readable(low)} to {readable(high)} in nine of ten worlds.",
+        f"In period {found.periods} the truly best arm gets {percent(found.found)} of the budget on average.",
+    ]
+    if gain < 0.02 * found.ceiling[-1]:
+        said.append(
+            "That is little: with so much luck in the outcomes 50 periods hardly tell the arms apart. A larger "
+            "budget, fewer arms or more periods would."
+        )
+    return said

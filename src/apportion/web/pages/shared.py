@@ -1,0 +1,257 @@
+"""What all pages share: templates, messages to the visitor, numbers that people type."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote, unquote, urlsplit
+
+from fastapi import Depends, Request
+from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.templating import Jinja2Templates
+from markupsafe import Markup, escape
+from starlette.datastructures import FormData
+
+from apportion._version import __version__
+from apportion.errors import ApportionError, Conflict, InvalidValue, UnknownName
+from apportion.tables import percent, readable, together
+from apportion.web.security import csrf_of
+
+HERE = Path(__file__).parent.parent
+STATIC = HERE / "static"
+
+# As many arms have a colour of their own; after them the colours begin anew, and the names tell them apart.
+COLOURS = 7
+
+FLASH_COOKIE = "apportion_flash"
+FLASH_LONGEST = 600
+FLASH_SECONDS = 30
+
+Typed = Mapping[str, str]
+
+
+async def _form(request: Request) -> AsyncIterator[FormData]:
+    async with request.form() as form:
+        yield form
+
+
+Form = Annotated[FormData, Depends(_form)]
+"""The fields of a form that was sent; an uploaded file is closed when the request is done."""
+
+
+# Answers
+
+
+def page(
+    request: Request, template: str, visitor: Any, *, status: int = 200, place: str = "campaigns", **values: Any
+) -> HTMLResponse:
+    """A page from a template, with the message that the request before left for this one."""
+    # A page that is fetched in the background leaves the message for the one that is looked at.
+    flash = None if request.headers.get("x-live") else request.cookies.get(FLASH_COOKIE)
+    context = {
+        "visitor": visitor,
+        "csrf": csrf_of(request),
+        "version": __version__,
+        "place": place,
+        "flash": unquote(flash) if flash else None,
+        "may_write": visitor is not None and visitor.scope == "write",
+        **values,
+    }
+    response = _templates().TemplateResponse(request, template, context, status_code=status)
+    response.headers["Cache-Control"] = "no-store"
+    if flash:
+        response.delete_cookie(FLASH_COOKIE, httponly=True, samesite="strict")
+    return response
+
+
+def go(request: Request, path: str, message: str = "") -> RedirectResponse:
+    """Lead to another page after a form was taken in, with a message to show there."""
+    response = RedirectResponse(path, status_code=303)
+    if message:
+        cut = message if len(message) <= FLASH_LONGEST else message[: FLASH_LONGEST - 1] + "…"
+        response.set_cookie(
+            FLASH_COOKIE, quote(cut), max_age=FLASH_SECONDS, httponly=True, samesite="strict",
+            secure=request.url.scheme == "https",
+        )  # fmt: skip
+    return response
+
+
+_SAID = {
+    400: ("This request cannot be understood", "Go back, check what was typed, and send it again."),
+    401: ("Please sign in", "This page is for those who hold a token of this service."),
+    403: ("Not allowed", "Your token may read but not change, or the page was open for too long. Load it again."),
+    404: ("There is nothing here", "The address may be mistyped, or the campaign may have another name."),
+    405: ("This cannot be done here", "Go back and use the buttons of the page."),
+    409: ("This contradicts what is recorded", "Load the page again to see what changed."),
+    413: ("That is too large", "Send a smaller file; a history of some thousand rows is plenty to learn from."),
+    422: ("Something in the request is not as it should be", "Go back, check what was typed, and send it again."),
+    500: ("Something went wrong on our side", "Nothing that was acknowledged is lost. Try again in a moment."),
+    503: ("The service is busy", "Nothing was changed. Try again in a moment."),
+}
+
+
+def error_page(request: Request, status: int, sentence: str = "", visitor: Any = None) -> HTMLResponse:
+    """A page for what went wrong: what it was, and what to do next. `sentence` is shown as it is."""
+    title, advice = _SAID.get(status, _SAID[500 if status >= 500 else 400])
+    return page(request, "error.html", visitor, status=status, place="", code=status, title=title, advice=advice,
+                sentence=sentence)  # fmt: skip
+
+
+def status_of(error: ApportionError) -> int:
+    """The HTTP status of a refusal."""
+    return 404 if isinstance(error, UnknownName) else 409 if isinstance(error, Conflict) else 422
+
+
+def safe_next(path: str | None) -> str:
+    """Where to go after signing in: a path of this service, never another host."""
+    parts = urlsplit(path or "/")
+    local = (path or "").startswith("/") and not (path or "").startswith(("//", "/\\"))
+    return path if path and local and not parts.netloc and not parts.scheme and path.isprintable() else "/"
+
+
+def campaign_path(name: str, *more: Any) -> str:
+    """The path of a campaign's page, or of something below it."""
+    return "/".join(("/campaigns", *(quote(str(part), safe="") for part in (name, *more))))
+
+
+def fresh_key() -> str:
+    """A key for a form: sent twice, it is done once."""
+    return secrets.token_urlsafe(16)
+
+
+def key_of(form: FormData) -> str | None:
+    """The key of a form that was sent."""
+    return text(form, "key")[:200] or None
+
+
+# What people type
+
+
+def text(form: Any, name: str) -> str:
+    """The text of a field, without blanks around it; empty where there is none."""
+    value = form.get(name, "")
+    return value.strip() if isinstance(value, str) else ""
+
+
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+\.\d*")
+_AMBIGUOUS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
+
+
+def number(typed: str, what: str) -> float:
+    """A number that a person typed: 1234.5, 1,234.5 and 12,5 are clear; 1,234 is not, and is refused.
+
+    >>> number("1,234.5", "the budget"), number("12,5", "the budget")
+    (1234.5, 12.5)
+    >>> number("1,234", "the budget")
+    Traceback (most recent call last):
+    ...
+    apportion.errors.InvalidValue: The budget can be read in two ways; write 1234 or 1.234, not '1,234'.
+    """
+    plain = re.sub(r"[\s_'’]", "", typed).replace("−", "-")
+    what = what[:1].upper() + what[1:]
+    if _AMBIGUOUS.fullmatch(plain):
+        pair = f"{plain.replace(',', '')} or {plain.replace(',', '.', 1)}"
+        raise InvalidValue(f"{what} can be read in two ways; write {pair}, not {typed[:60]!r}.")
+    if _THOUSANDS.fullmatch(plain):
+        plain = plain.replace(",", "")
+    elif _DECIMAL_COMMA.fullmatch(plain):
+        plain = plain.replace(",", ".")
+    try:
+        value = float(plain)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InvalidValue(f"{what} must be a number such as 812.50; got {typed[:60]!r}.")
+    return value
+
+
+def optional(typed: str, what: str) -> float | None:
+    """A number, or None where nothing was typed."""
+    return number(typed, what) if typed else None
+
+
+def whole(typed: str, what: str) -> int | None:
+    """A whole number, or None where nothing was typed."""
+    value = optional(typed, what)
+    if value is not None and value != int(value):
+        raise InvalidValue(f"{what[:1].upper()}{what[1:]} must be a whole number; got {typed[:60]!r}.")
+    return None if value is None else int(value)
+
+
+def share(typed: str, what: str) -> float | None:
+    """A percentage as a share: '5' and '5%' are 0.05."""
+    value = optional(typed.rstrip("% "), what)
+    if value is not None and not 0.0 <= value <= 100.0:
+        raise InvalidValue(f"{what[:1].upper()}{what[1:]} must be a percentage from 0 to 100; got {typed[:60]!r}.")
+    return None if value is None else value / 100.0
+
+
+def plain_number(value: float | None) -> str:
+    """A number for a field: every digit, no separators; empty for None."""
+    return (
+        "" if value is None else repr(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(value)
+    )
+
+
+def plain_percent(value: float) -> str:
+    """A share as the number of its percentage, for a field."""
+    return f"{100 * value:.10g}"
+
+
+# In templates
+
+
+def money(amount: float | None, unit: str | None = None) -> str:
+    """An amount with its unit.
+
+    >>> money(5000.0, "EUR"), money(None)
+    ('5,000 EUR', '–')
+    """
+    return f"{readable(None if amount is None else float(amount))} {unit or ''}".rstrip()
+
+
+def when(moment: str | None) -> str:
+    """A moment of the log to the minute; a date of an imported history as it is."""
+    return (moment or "–")[:16].replace("T", " ")
+
+
+def with_code(sentence: str) -> Markup:
+    """A sentence with `commands` set as code; everything is escaped."""
+    parts = sentence.split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if place % 2 else escape(part) for place, part in enumerate(parts)
+    )
+
+
+@functools.cache
+def _digest(file: str) -> str:
+    return sha256((STATIC / file).read_bytes()).hexdigest()[:12]
+
+
+def static(file: str) -> str:
+    """The address of a file of ours; another content has another address, so that no browser shows an old one."""
+    return f"/static/{file}?v={_digest(file)}"
+
+
+@functools.cache
+def _templates() -> Jinja2Templates:
+    from apportion.web.pages.assets import PLOTLY_URL
+    from apportion.web.pages.plotly_styles import style_ids
+
+    templates = Jinja2Templates(HERE / "templates")
+    templates.env.trim_blocks = templates.env.lstrip_blocks = True
+    templates.env.globals.update(static=static, plotly=PLOTLY_URL, plotly_style_ids=style_ids,
+                                 colours=COLOURS, campaign_path=campaign_path,
+                                 fresh_key=fresh_key)  # fmt: skip
+    templates.env.filters.update(
+        readable=readable, percent=percent, money=money, when=when, with_code=with_code, plain=plain_number,
+        plain_percent=plain_percent, together=lambda values: together(*values),
+    )  # fmt: skip
+    return templates

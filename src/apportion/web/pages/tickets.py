@@ -1,0 +1,151 @@
+"""Tickets as pages show them: amounts, reasons, what came back, what was corrected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from apportion.live.campaign import Campaign
+from apportion.live.history import Line
+from apportion.tables import readable
+
+HISTORY_PAGE = 10
+
+# (name, place, share, offset): share and offset in percent of the whole bar.
+Bar = tuple[tuple[str, int, float, float], ...]
+
+
+class ArmRow(NamedTuple):
+    """One arm of a ticket."""
+
+    name: str
+    place: int
+    amount: float
+    share: float
+    reason: str
+    state: str
+    outcome: float | None
+    spent: float
+    before: tuple[str, ...]
+
+    @property
+    def open(self) -> bool:
+        """Whether its outcome is still to come."""
+        return self.state == "open"
+
+    @property
+    def told(self) -> bool:
+        """Whether its outcome is known, or known not to come."""
+        return self.state not in ("open", "unused")
+
+
+class TicketView(NamedTuple):
+    """A ticket with its split as it was given and what came back since."""
+
+    ticket: int
+    budget: float
+    date: str
+    rule: str
+    bar: Bar
+    rows: tuple[ArmRow, ...]
+
+
+class PastRow(NamedTuple):
+    """A ticket in the history. `state` is open, amended, recorded or no-data; `words` says it to people."""
+
+    ticket: int
+    date: str
+    spent: float
+    earned: float | None
+    bar: Bar
+    state: str
+    words: str
+
+
+class Past(NamedTuple):
+    """One page of the history, newest first."""
+
+    rows: tuple[PastRow, ...]
+    at: int
+    pages: int
+    total: int
+
+
+def places_of(names: Iterable[str]) -> dict[str, int]:
+    """Where each arm stands among all there ever were: it keeps its colour for ever."""
+    return {name: place for place, name in enumerate(names)}
+
+
+def share_bar(amounts: Mapping[str, float], places: Mapping[str, int]) -> Bar:
+    """What a bar of shares is drawn from."""
+    total = math.fsum(amounts.values())
+    found, offset = [], 0.0
+    for name, amount in amounts.items():
+        share = 100.0 * amount / total if total > 0 else 0.0
+        found.append((name, places[name], round(share, 3), round(offset, 3)))
+        offset += share
+    return tuple(found)
+
+
+def ticket_view(campaign: Campaign, ticket: int, places: Mapping[str, int]) -> TicketView:
+    """A ticket; `UnknownName` where there is none of that number."""
+    split = campaign.explain(ticket)
+    lines = {line.arm: line for line in campaign.history(split.ticket, split.ticket)}
+    rows = []
+    for name, line in lines.items():
+        advised = name in split.amounts
+        rows.append(
+            ArmRow(
+                name,
+                places[name],
+                line.advised,
+                line.share,
+                split.reasons[name] if advised else "Not in the advice; money was spent on it all the same.",
+                line.state.replace(" ", "-"),
+                line.outcome,
+                line.amount,
+                tuple(_before(line)),
+            )
+        )
+    date = next(iter(lines.values())).date
+    return TicketView(split.ticket, split.budget, date, split.note, share_bar(split.amounts, places), tuple(rows))
+
+
+def _before(line: Line) -> Iterable[str]:
+    for old in line.corrections:
+        outcome = "no data" if old["outcome"] is None else readable(float(old["outcome"]))
+        yield f"{outcome} from {readable(float(old['amount']))}, until {old['at'][:16].replace('T', ' ')}"
+
+
+def past_page(campaign: Campaign, period: int, places: Mapping[str, int], at: int) -> Past:
+    """A page of the history, counted from 1 at the newest tickets."""
+    pages = max(1, math.ceil(period / HISTORY_PAGE))
+    at = min(max(at, 1), pages)
+    last = period - (at - 1) * HISTORY_PAGE
+    if last < 1:
+        return Past((), 1, 1, 0)
+    by_ticket: dict[int, list[Line]] = {}
+    for line in campaign.history(max(1, last - HISTORY_PAGE + 1), last):
+        by_ticket.setdefault(line.ticket, []).append(line)
+    rows = tuple(_past_row(ticket, lines, places) for ticket, lines in reversed(by_ticket.items()))
+    return Past(rows, at, pages, period)
+
+
+def _past_row(ticket: int, lines: list[Line], places: Mapping[str, int]) -> PastRow:
+    states = [line.state for line in lines]
+    known = [line.outcome for line in lines if line.outcome is not None]
+    waiting = states.count("open")
+    if waiting:
+        told = len(states) - waiting - states.count("unused")
+        state, words = "open", f"{waiting} of {waiting + told} open" if told else "open"
+    elif "amended" in states:
+        state, words = "amended", "amended"
+    elif known:
+        state, words = "recorded", "recorded"
+    else:
+        state, words = "no-data", "no data"
+    return PastRow(
+        ticket, lines[0].date, math.fsum(line.amount for line in lines), math.fsum(known) if known else None,
+        share_bar({line.arm: line.amount for line in lines}, places), state, words,
+    )  # fmt: skip

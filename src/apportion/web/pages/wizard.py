@@ -1,0 +1,287 @@
+"""A new campaign in a few steps on one page: what is split, what a small amount tells, bounds, a look ahead."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, Response
+from starlette.datastructures import FormData, UploadFile
+
+from apportion import checks
+from apportion.errors import ApportionError, Conflict, InvalidValue
+from apportion.live.campaign import Campaign, campaign_name
+from apportion.live.files import import_history, read_history
+from apportion.live.ledger import unit_name
+from apportion.roster import Roster
+from apportion.tables import readable
+from apportion.web.pages.actions import typed_of
+from apportion.web.pages.campaign import policy_names
+from apportion.web.pages.preview import in_words, preview
+from apportion.web.pages.shared import Form, campaign_path, go, number, optional, page, share, status_of, text, whole
+from apportion.web.security import PageReader, PageWriter, Refused, Visitor
+from apportion.web.shared import db_of, plain
+
+router = APIRouter(include_in_schema=False)
+
+ROWS = 3
+MOST_ROWS = 500
+DIFFERENCES = "30"
+
+
+class Choice(NamedTuple):
+    """An answer to "does half the money tell you half as much?"."""
+
+    key: str
+    b: float | None
+    title: str
+    story: str
+
+
+CHOICES = (
+    Choice("half", 0.5, "Yes, half as much",
+           "Many small independent results add up: clicks, orders, patients, parts."),
+    Choice("more", 0.75, "More than half, about 70%",
+           "Part of the luck is shared by the whole period, like the weather or the news. A little money shows most "
+           "of it."),
+    Choice("all", 1.0, "Just as much",
+           "The outcome is the amount times a rate that is the same for 1 and for 1,000: prices of shares, interest, "
+           "exchange rates."),
+    Choice("less", 0.25, "Less than half, about a third",
+           "Much of the swing has nothing to do with the amount: errors of measurement, other business in the same "
+           "figures. Small amounts drown in it."),
+    Choice("history", None, "I have a history",
+           "Upload what was spent and what came back; b and σ are measured from it."),
+    Choice("exact", None, "I know b", "A number from 0 to 1."),
+    Choice("unsure", None, "I do not know",
+           "The campaign's page says what is taken instead, until you set it or measure it."),
+)  # fmt: skip
+
+
+class Wanted(NamedTuple):
+    """What was asked for: the options of `Campaign.create`, and how the preview is to be played."""
+
+    options: dict[str, Any]
+    centre: float
+    spread: float
+    means: dict[str, float]
+
+
+@router.get("/new")
+def ask(request: Request, visitor: PageReader) -> HTMLResponse:
+    """The empty form."""
+    if visitor.scope != "write":
+        raise Refused(403, f"Token '{visitor.name}' may only read: to begin a campaign takes one of scope write.")
+    return _page(request, visitor, {"choice": "half", "differences": DIFFERENCES, "centre": "1"}, _blank(ROWS))
+
+
+@router.post("/new")
+def take(request: Request, form: Form, visitor: PageWriter) -> Response:
+    """A longer form, a fit, a preview, or the campaign itself: as the button says."""
+    typed, rows = typed_of(form), _rows(form)
+    action = text(form, "action") or "create"
+    more: dict[str, Any] = {}
+    try:
+        if action == "row":
+            return _page(request, visitor, typed, [*rows, *_blank(1)][:MOST_ROWS])
+        if action == "fit":
+            typed, rows = _fitted(form, typed, rows)
+            more["fresh_fit"] = True
+        elif action == "preview":
+            wanted = _wanted(typed, rows)
+            found = preview(wanted.options, centre=wanted.centre, spread=wanted.spread, means=wanted.means)
+            more["found"] = found
+            more["said"] = in_words(found, bool(wanted.options["minimise"]))
+            more["chart"] = plain({**found._asdict(), "arms": wanted.options["arms"], "unit": typed.get("unit")})
+        else:
+            return _begin(request, form, typed, rows)
+    except ApportionError as error:
+        part = action if action in ("fit", "preview") else "create"
+        return _page(request, visitor, typed, rows, status=status_of(error), problems={part: str(error)})
+    return _page(request, visitor, typed, rows, **more)
+
+
+def _page(
+    request: Request, visitor: Visitor, typed: dict[str, str], rows: list[dict[str, str]], **more: Any
+) -> HTMLResponse:
+    values = {"problems": {}, **more}
+    return page(
+        request, "wizard.html", visitor, typed=typed, rows=rows, choices=CHOICES, fitted=_kept_fit(typed),
+        policies=("auto", *(name for name in policy_names(0.5, 1.0, "Odds") if name != "Auto")), **values,
+    )  # fmt: skip
+
+
+def _blank(count: int) -> list[dict[str, str]]:
+    return [{"arm": "", "minimum": "", "maximum": ""} for _ in range(count)]
+
+
+def _rows(form: FormData) -> list[dict[str, str]]:
+    """The arms as they were typed: names and bounds of a row stay together."""
+    columns = [[str(value).strip() for value in form.getlist(name)] for name in ("arm", "minimum", "maximum")]
+    found = [{"arm": arm, "minimum": low, "maximum": high} for arm, low, high in zip(*columns)][:MOST_ROWS]
+    return found or _blank(ROWS)
+
+
+# What was typed, as options
+
+
+def _wanted(typed: dict[str, str], rows: list[dict[str, str]]) -> Wanted:
+    def given(name: str) -> str:
+        return typed.get(name, "").strip()
+
+    arms = [row["arm"] for row in rows if row["arm"]]
+    lost = [row for row in rows if not row["arm"] and (row["minimum"] or row["maximum"])]
+    if lost:
+        raise InvalidValue("A row has a share but no arm: give the arm a name, or empty the row.")
+    low = {row["arm"]: share(row["minimum"], f"the smallest share of '{row['arm']}'") for row in rows if row["arm"]}
+    high = {row["arm"]: share(row["maximum"], f"the largest share of '{row['arm']}'") for row in rows if row["arm"]}
+    minimum = {arm: value for arm, value in low.items() if value is not None}
+    maximum = {arm: value for arm, value in high.items() if value is not None}
+    if not arms:
+        raise InvalidValue("At least one arm is needed: write the names of the options in step 1.")
+    Roster(arms, minimum, maximum, None)
+    if not given("budget"):
+        raise InvalidValue("The budget per period is missing: write it in step 1.")
+    budget = number(given("budget"), "the budget")
+    fitted = _kept_fit(typed)
+    b = _b(typed, fitted)
+    sigma = optional(given("sigma"), "σ")
+    swing = optional(given("swing"), "the swing of an outcome")
+    if sigma is None and swing is not None:
+        checks.number("budget", budget, above=0.0)
+        if swing <= 0:
+            raise InvalidValue(f"The swing of an outcome must be above 0; got {readable(swing)}.")
+        sigma = swing / (budget / len(arms)) ** (0.5 if b is None else b)
+    if sigma is None and fitted and typed.get("choice") == "history":
+        sigma = float(fitted["sigma"])
+    centre = number(given("centre") or "1", "what one unit brings")
+    apart = number((given("differences") or DIFFERENCES).rstrip("% "), "the difference between arms")
+    options = {
+        "arms": arms,
+        "budget": budget,
+        "unit": unit_name(given("unit") or None),
+        "policy": given("policy") or "auto",
+        "b": b,
+        "sigma": sigma,
+        "horizon": whole(given("horizon"), "the number of periods"),
+        "minimum": minimum or None,
+        "maximum": maximum or None,
+        "half_life": optional(given("half_life"), "the half-life"),
+        "level": (share(given("level"), "the level of the intervals") or 0.95),
+        "minimise": typed.get("aim") == "less",
+        **({"step": optional(given("step"), "the step")} if given("step") else {"whole": bool(typed.get("whole"))}),
+    }
+    means = {str(arm): float(mean) for arm, mean in (fitted or {}).get("means", {}).items()}
+    scale = abs(centre) if not means else max(abs(sum(means.values()) / len(means)), 1e-300)
+    return Wanted(options, centre, abs(apart) / 100.0 * scale * (0.5 if means else 1.0), means)
+
+
+def _b(typed: dict[str, str], fitted: dict[str, Any] | None) -> float | None:
+    choice = typed.get("choice", "")
+    if choice == "exact":
+        return number(typed.get("b", ""), "b")
+    if choice == "history":
+        if fitted is None:
+            raise InvalidValue(
+                "There is no history yet: choose the file in step 2 and measure, or choose another answer."
+            )
+        return float(fitted["b"])
+    known = {item.key: item.b for item in CHOICES}
+    if choice not in known:
+        raise InvalidValue("How much does half the money tell? Choose an answer in step 2.")
+    return known[choice]
+
+
+# A history
+
+
+def _upload(form: FormData) -> UploadFile | None:
+    file = form.get("history")
+    return file if isinstance(file, UploadFile) and file.filename else None
+
+
+@contextmanager
+def _saved(file: UploadFile) -> Iterator[Path]:
+    """The uploaded file under its own name, for as long as it is looked at."""
+    last = (file.filename or "").replace("\\", "/").rpartition("/")[2]
+    name = "".join(mark for mark in last if mark.isprintable())[-100:].lstrip(".") or "history.csv"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        file.file.seek(0)
+        path.write_bytes(file.file.read())
+        yield path
+
+
+def _columns(typed: dict[str, str]) -> dict[str, Any]:
+    return {name: typed.get(f"column_{name}", "").strip() or name for name in ("arm", "amount", "outcome")}
+
+
+def _fitted(
+    form: FormData, typed: dict[str, str], rows: list[dict[str, str]]
+) -> tuple[dict[str, str], list[dict[str, str]]]:
+    """Measure b and σ; the result goes along in the form. Arms of the file are taken where none was written."""
+    from apportion.fit import fit_noise
+
+    file = _upload(form)
+    if file is None:
+        raise InvalidValue("Choose a CSV file with columns arm, amount and outcome first.")
+    with _saved(file) as path:
+        fit = fit_noise(path, **_columns(typed))
+    content = {
+        "b": round(fit.b, 4), "sigma": float(f"{fit.sigma:.6g}"), "means": fit.means,
+        "said": fit.summary().splitlines(), "file": path.name,
+    }  # fmt: skip
+    known = {**typed, "fitted": json.dumps(content), "choice": "history"}
+    if not any(row["arm"] for row in rows):
+        rows = [{"arm": name, "minimum": "", "maximum": ""} for name in fit.means][:MOST_ROWS]
+    return known, rows
+
+
+def _kept_fit(typed: dict[str, str]) -> dict[str, Any] | None:
+    """The fit that goes along in the form, if there is one that makes sense."""
+    try:
+        fitted = json.loads(typed.get("fitted") or "null")
+        if fitted is None:
+            return None
+        return {
+            "b": min(max(float(fitted["b"]), 0.0), 1.0),
+            "sigma": float(fitted["sigma"]),
+            "means": {str(arm): float(mean) for arm, mean in dict(fitted["means"]).items()},
+            "said": [str(line) for line in list(fitted["said"])[:12]],
+            "file": str(fitted["file"]),
+        }
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return None
+
+
+# The campaign
+
+
+def _begin(request: Request, form: FormData, typed: dict[str, str], rows: list[dict[str, str]]) -> Response:
+    """Begin the campaign, with its history where that is wanted."""
+    if not typed.get("name", "").strip():
+        raise InvalidValue("The campaign needs a name: write one in step 1.")
+    name = campaign_name(typed["name"].strip())
+    wanted, db = _wanted(typed, rows), db_of(request)
+    if name in Campaign.names(db):
+        raise Conflict(f"There is a campaign '{name}' already; choose another name in step 1.")
+    file = _upload(form)
+    if not typed.get("take_in"):
+        Campaign.create(name, db=db, **wanted.options)
+        return go(request, f"{campaign_path(name)}#next", f"Campaign {name} is begun. Ask for its first split.")
+    if file is None:
+        raise InvalidValue(
+            "The history is to be taken in, but its file is no longer chosen: choose it again in step 2."
+        )
+    columns = {**_columns(typed), "date": typed.get("column_date", "").strip() or "date"}
+    with _saved(file) as path:
+        read_history(path, **columns)  # what is wrong with it is said before anything is begun
+        campaign = Campaign.create(name, db=db, **wanted.options)
+        done = import_history(campaign, path, add_arms=True, **columns)
+    said = f"Campaign {name} is begun, and {done.rows} rows of {done.file} were taken in. Ask for the next split."
+    return go(request, f"{campaign_path(name)}#next", said)

@@ -1,0 +1,201 @@
+"""Running the service: where it listens, who may come in, how many workers, and what is logged.
+
+It listens on loopback unless told otherwise, and on any other address only where a token exists. The socket is bound
+here, once, and handed to the workers: what is printed is where it really is, and whoever asks early waits in line.
+"""
+
+from __future__ import annotations
+
+import errno
+import functools
+import ipaddress
+import json
+import logging
+import os
+import signal
+import socket
+import tempfile
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from apportion import checks, extras
+from apportion.errors import InvalidValue
+from apportion.live.database import address, forget_engine, shown
+from apportion.live.tokens import Tokens
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+LEVELS = ("debug", "info", "warning", "error")
+
+# A request that is not done this many seconds after the signal to stop is cut off.
+PATIENCE = 10
+
+# A worker that says nothing for this many seconds is replaced: the first simulation of a process compiles for long.
+SILENCE = 60
+
+
+class Place(NamedTuple):
+    """Where the service listens."""
+
+    url: str
+    database: str
+    loopback: bool
+    tokens_needed: bool
+    workers: int
+
+
+def serve(
+    db: str | os.PathLike[str] | None = None,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    workers: int = 1,
+    log_level: str = "info",
+    ready: Callable[[Place], None] | None = None,
+) -> None:
+    """Run the service until SIGINT or SIGTERM; `ready` is told where it is as soon as it can be asked.
+
+    On a signal, requests under way are finished, event streams are ended, and nothing new is taken.
+    """
+    extras.require("web")
+    count = checks.whole("workers", workers, low=1, high=64)
+    level = checks.choice("log_level", log_level, LEVELS)
+    local = is_loopback(host)
+    tokens = Tokens(db)
+    if not local and not tokens.usable():
+        raise InvalidValue(
+            f"`host` must be a loopback address while there is no token; got {checks.shown(host)}, which others can "
+            "reach: first make a token with `apportion token create NAME`."
+        )
+    from uvicorn import Config, Server
+    from uvicorn.supervisors import Multiprocess
+
+    with listen(host, port) as listener, tempfile.TemporaryDirectory(prefix="apportion-") as folder:
+        config = Config(
+            functools.partial(application, db, local, folder),
+            factory=True,
+            workers=count,
+            log_config=log_settings(level),
+            log_level=level,
+            access_log=False,  # the log of requests is our own: it knows the visitor, and leaves out the query
+            server_header=False,
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=PATIENCE,
+            timeout_worker_healthcheck=SILENCE,
+        )
+        for number in (signal.SIGINT, signal.SIGTERM):
+            # The server hears them first and passes them on when all is done; before that there is nothing to end.
+            signal.signal(number, _leave)
+        if ready is not None:
+            ready(Place(url_of(host, listener), shown(address(db)), local, not local or tokens.any(), count))
+        if count > 1:
+            forget_engine(address(db))  # the workers have connections of their own
+            Multiprocess(config, [listener]).run()
+        else:
+            Server(config).run([listener])
+
+
+def _leave(number: int, frame: Any) -> None:
+    del number, frame
+    raise SystemExit(0)
+
+
+def application(db: str | os.PathLike[str] | None, local: bool, folder: str) -> FastAPI:
+    """The app of one worker."""
+    from apportion.web.app import create_app
+    from apportion.web.security import LOCAL_ACCESS, Access
+
+    app = create_app(db, access=LOCAL_ACCESS if local else Access(tokens_needed=True, hosts=None))
+    app.state.figures.share(folder)
+    return app
+
+
+# Addresses
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    found = _addresses(host, 0)
+    return all(ipaddress.ip_address(str(place[4][0]).partition("%")[0]).is_loopback for place in found)
+
+
+def _addresses(host: str, port: int) -> list[Any]:
+    if not isinstance(host, str) or not host or not host.isprintable():
+        raise checks.refuse("host", "a name or an address of this machine", host)
+    try:
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError):
+        raise checks.refuse("host", "a name or an address of this machine", host) from None
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that is bound and listens; port 0 takes any that is free."""
+    number = checks.whole("port", port, low=0, high=65535)
+    family, kind, protocol, _, place = _addresses(host, number)[0]
+    # With its protocol named: asyncio sends at once only on sockets that say they are TCP. Without that, the second
+    # part of each answer waits for the caller's acknowledgement, 40 ms.
+    listener = socket.socket(family, kind, protocol)
+    try:
+        if os.name == "posix":  # elsewhere it would let two servers share the port
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(place)
+        listener.listen(2048)
+        listener.set_inheritable(True)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise InvalidValue(
+                f"`port` must be one that is free; {number} is in use on {host}: choose another with --port."
+            ) from None
+        if error.errno == errno.EACCES:
+            raise InvalidValue(
+                f"`port` must be one that this user may use; got {number}: choose one above 1023 with --port."
+            ) from None
+        if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+            raise checks.refuse("host", "a name or an address of this machine", host) from None
+        raise InvalidValue(f"{host}:{number} cannot be listened on: {error.strerror}.") from None
+    return listener
+
+
+def url_of(host: str, listener: socket.socket) -> str:
+    """Where to point a browser."""
+    name, port = host, listener.getsockname()[1]
+    if host in ("0.0.0.0", "::"):
+        name = socket.gethostname()
+    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
+
+
+# The log
+
+
+class JsonLines(logging.Formatter):
+    """One line of JSON for each thing that is logged."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line: time, level, logger, what was said."""
+        line: dict[str, Any] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+        }
+        line.update(getattr(record, "said", {}))
+        line["worker"] = record.process
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=True, default=str)
+
+
+def log_settings(level: str) -> dict[str, Any]:
+    """Everything that is logged, as JSON lines on the error stream."""
+    own = {"handlers": ["lines"], "level": level.upper(), "propagate": False}
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"lines": {"()": "apportion.web.serve.JsonLines"}},
+        "handlers": {
+            "lines": {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"},
+        },
+        "loggers": dict.fromkeys(("apportion", "uvicorn", "uvicorn.error"), own),
+    }

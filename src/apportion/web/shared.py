@@ -1,0 +1,103 @@
+"""What API and pages share: opened campaigns, plain data as JSON, ETags, pagination."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request
+from starlette.responses import Response
+
+from apportion.live.campaign import Campaign
+from apportion.live.content import plain
+from apportion.live.database import address
+from apportion.live.store import Store
+
+__all__ = [
+    "CACHED",
+    "answer",
+    "db_of",
+    "etag",
+    "open_campaign",
+    "plain",
+    "resolved",
+    "store_of",
+    "tagged",
+    "unchanged",
+    "versions",
+]
+
+# A browser may keep an answer, but asks each time whether it still holds.
+CACHED = "private, no-cache"
+
+_write = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+
+
+def resolved(db: Any) -> str | Path:
+    """A database's address that no longer depends on the environment."""
+    url = address(db)
+    if url.get_backend_name() == "sqlite":
+        return Path(str(url.database))
+    return url.render_as_string(hide_password=False)
+
+
+def db_of(request: Request) -> str | Path:
+    """The database of the app, for library calls that take `db`."""
+    db: str | Path = request.app.state.db
+    return db
+
+
+def store_of(app: FastAPI) -> Store:
+    """The store of the app."""
+    store: Store = app.state.store
+    return store
+
+
+def open_campaign(request: Request, name: str) -> Campaign:
+    """The campaign of that name, opened once per process; `UnknownName` with those there are."""
+    opened: dict[str, Campaign] = request.app.state.campaigns
+    campaign = opened.get(name)
+    if campaign is None:
+        campaign = opened[name] = Campaign.open(name, db_of(request))
+    return campaign
+
+
+def versions(store: Store) -> dict[str, int]:
+    """The number of the last event of each campaign, by name."""
+    with store.reading() as session:
+        return {row.name: session.last(row.id) for row in session.campaigns()}
+
+
+# Answers
+
+
+def answer(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Plain data as JSON; what is not a number becomes null."""
+    return Response(_write(plain(content)), status, headers, media_type="application/json")
+
+
+def etag(version: int | str) -> str:
+    """The tag of a read: it changes when the campaign does."""
+    return f'W/"{version}"'
+
+
+def unchanged(request: Request, tag: str) -> Response | None:
+    """304 where the caller has this version already."""
+    wanted = request.headers.get("if-none-match")
+    if wanted is None:
+        return None
+    given = {item.strip().removeprefix("W/") for item in wanted.split(",")}
+    if "*" in given or tag.removeprefix("W/") in given:
+        return Response(status_code=304, headers={"ETag": tag, "Cache-Control": CACHED})
+    return None
+
+
+def tagged(request: Request, version: int | str, content: Callable[[], Any]) -> Response:
+    """A read with its tag; worked out only where the caller does not have this version already."""
+    tag = etag(version)
+    known = unchanged(request, tag)
+    if known is not None:
+        return known
+    return answer(content(), headers={"ETag": tag, "Cache-Control": CACHED})

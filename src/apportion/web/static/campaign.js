@@ -1,0 +1,146 @@
+// The chart of a campaign's page: means, probability of being best, or shares over time.
+
+import { armColour, band, colour, draw, readable, safe, shareAreas } from "./chart.js";
+
+const chart = document.getElementById("chart");
+const caption = document.getElementById("chart-caption");
+const list = document.getElementById("chart-marks");
+const choice = document.getElementById("chart-switch");
+let data = null;
+
+const CAPTIONS = {
+  means: () => `Estimated ${data.minimise ? "cost" : "return"} per unit (raw, no prior) after each split, with its ${readable(data.level)}% interval.`,
+  best: () => "How likely each arm is to be the best, as seen after each split.",
+  shares: () => "What part of the budget each split gave to each arm.",
+};
+const EMPTY = {
+  means: "Not enough data: record the first outcomes, and the means are drawn here.",
+  best: "Not enough data: probabilities need outcomes and a σ.",
+  shares: "No split yet: ask for the first one above.",
+};
+
+function view() {
+  return choice.querySelector("input:checked").value;
+}
+
+function means() {
+  const traces = [];
+  const all = [];
+  data.arms.forEach((name, place) => {
+    const { mean, low, high } = data.beliefs[name];
+    if (!mean.some((value) => value !== null)) return;
+    const rgb = armColour(place);
+    // A band is drawn where both ends are known; plotly would join over gaps in the fill.
+    const known = data.periods.map((_, n) => n).filter((n) => low[n] !== null && high[n] !== null);
+    const at = (values) => known.map((n) => values[n]);
+    traces.push(...band(safe(name), at(data.periods), at(low), at(high), rgb, name));
+    traces.push({
+      name: safe(name), x: data.periods, y: mean, mode: data.periods.length < 2 ? "markers" : "lines", legendgroup: name,
+      line: { color: rgb, width: 2.2 }, marker: { color: rgb, size: 8 }, connectgaps: false,
+      customdata: data.periods.map((_, n) => [readable(mean[n]), low[n] === null ? "" : ` (${readable(low[n])} to ${readable(high[n])})`]),
+      hovertemplate: `${safe(name)}: %{customdata[0]}%{customdata[1]}<extra></extra>`,
+    });
+    all.push(...mean.filter((value) => value !== null), low.at(-1) ?? NaN, high.at(-1) ?? NaN);
+  });
+  // Early intervals are wide: the axis shows all means and today's intervals, not the whole of the first band.
+  const seen = all.filter(Number.isFinite);
+  const [least, most] = [Math.min(...seen), Math.max(...seen)];
+  const room = 0.08 * (most - least || Math.abs(most) || 1);
+  return [traces, { xaxis: { title: "split" }, yaxis: { title: "per unit", range: [least - room, most + room] } }];
+}
+
+function best() {
+  const traces = data.arms.flatMap((name, place) => {
+    const values = data.beliefs[name].best;
+    if (!values.some((value) => value !== null)) return [];
+    const rgb = armColour(place);
+    return [{
+      name: safe(name), x: data.periods, y: values.map((value) => (value === null ? null : 100 * value)),
+      mode: data.periods.length < 2 ? "markers" : "lines", line: { color: rgb, width: 2.2 }, marker: { color: rgb, size: 8 },
+      hovertemplate: `${safe(name)}: %{y:.1f}%<extra></extra>`,
+    }];
+  });
+  return [traces, { xaxis: { title: "split" }, yaxis: { title: "%", range: [-2, 102] } }];
+}
+
+function shares() {
+  if (!data.tickets.length) return [[], {}];
+  const areas = shareAreas(data.arms, data.tickets, data.shares, data.last + 1);
+  return [areas, { xaxis: { title: "split" }, yaxis: { title: "% of the budget", range: [0, 100] } }];
+}
+
+const VIEWS = { means, best, shares };
+const DASHES = { budget: "dash", setting: "dash", amended: "dot", arm: "dashdot", imported: "solid" };
+const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+function markShapes() {
+  const soft = colour("var(--faint)");
+  const shown = data.marks.slice(-LETTERS.length);
+  const places = new Map(); // several things at one split share a line
+  shown.forEach((mark, n) => {
+    const known = places.get(mark.period) || { ...mark, letters: "" };
+    known.letters += LETTERS[n];
+    places.set(mark.period, known);
+  });
+  const marks = [...places.values()];
+  return {
+    shapes: marks.map((mark) => ({
+      type: "line", x0: mark.period, x1: mark.period, yref: "paper", y0: 0, y1: 1, layer: "above",
+      line: { color: soft, width: 1, dash: DASHES[mark.kind] || "dot" },
+    })),
+    annotations: marks.map((mark) => ({
+      x: mark.period, y: 1, yref: "paper", yanchor: "bottom", text: mark.letters, showarrow: false, font: { size: 11, color: soft },
+    })),
+    margin: { l: 48, r: 12, t: marks.length ? 24 : 12, b: 40 },
+  };
+}
+
+function listMarks() {
+  const shown = data.marks.slice(-LETTERS.length);
+  const items = shown.map((mark, n) => {
+    const item = document.createElement("span");
+    const letter = document.createElement("strong");
+    letter.textContent = LETTERS[n];
+    item.append(letter, ` ${mark.text} (split ${mark.period})`);
+    return item;
+  });
+  const more = data.marks.length - shown.length;
+  list.replaceChildren(...items.flatMap((item, n) => (n ? [" · ", item] : [item])));
+  if (more > 0) list.append(` · and ${more} earlier`);
+}
+
+function show() {
+  if (!data) return;
+  const kind = view();
+  const [traces, shape] = VIEWS[kind]();
+  caption.textContent = CAPTIONS[kind]();
+  chart.dataset.view = kind;
+  listMarks();
+  if (!traces.length) {
+    window.Plotly.purge(chart);
+    const note = document.createElement("p");
+    note.className = "chart-waiting";
+    note.textContent = EMPTY[kind];
+    chart.replaceChildren(note);
+    return;
+  }
+  draw(chart, traces, { ...markShapes(), ...shape });
+}
+
+async function load() {
+  try {
+    const answer = await fetch(chart.dataset.source, { headers: { "X-Live": "1" } });
+    if (!answer.ok) throw new Error(answer.statusText);
+    data = await answer.json();
+    show();
+  } catch {
+    caption.textContent = "The chart could not be loaded. Load the page again to try once more.";
+  }
+}
+
+if (chart && window.Plotly) {
+  choice.addEventListener("change", show);
+  document.addEventListener("theme", show);
+  document.addEventListener("live:updated", load);
+  load();
+}

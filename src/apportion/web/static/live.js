@@ -1,0 +1,128 @@
+// When someone else changes something, the page follows: its parts are fetched again and put in place, and nothing
+// that is being typed is lost.
+
+const SELECTOR = "[data-live]";
+const note = document.getElementById("live-note");
+let wanted = false;
+let busy = false;
+
+/** What the visitor typed or opened below an element, by id. */
+function keep(region) {
+  const kept = { fields: new Map(), open: new Set(), focus: null };
+  for (const field of region.querySelectorAll("input, select, textarea")) {
+    if (field.type === "hidden" || !field.id) continue;
+    const changed = field.type === "checkbox" || field.type === "radio"
+      ? field.checked !== field.defaultChecked
+      : field.tagName === "SELECT"
+        ? [...field.options].some((option) => option.selected !== option.defaultSelected)
+        : field.value !== field.defaultValue;
+    if (changed) kept.fields.set(field.id, { value: field.value, checked: field.checked });
+  }
+  for (const details of region.querySelectorAll("details[open][id]")) kept.open.add(details.id);
+  const active = document.activeElement;
+  if (active && region.contains(active)) {
+    kept.focus = { name: active.id, start: safely(() => active.selectionStart), end: safely(() => active.selectionEnd) };
+  }
+  return kept;
+}
+
+function safely(look) {
+  try {
+    return look();
+  } catch {
+    return null; // some kinds of fields have no selection
+  }
+}
+
+/** Put back what was kept; true if something had no place any more. */
+function restore(region, kept) {
+  let lost = false;
+  for (const [id, state] of kept.fields) {
+    const field = document.getElementById(id);
+    if (!field || !region.contains(field)) {
+      lost = true;
+    } else if (field.type === "checkbox" || field.type === "radio") {
+      field.checked = state.checked;
+    } else {
+      field.value = state.value;
+    }
+  }
+  for (const id of kept.open) document.getElementById(id)?.setAttribute("open", "");
+  if (kept.focus?.name) {
+    const field = document.getElementById(kept.focus.name);
+    if (field) {
+      field.focus({ preventScroll: true });
+      if (kept.focus.start !== null) safely(() => field.setSelectionRange(kept.focus.start, kept.focus.end));
+    }
+  }
+  return lost;
+}
+
+/** Without what differs from one rendering to the next and means nothing. */
+function essence(region) {
+  const copy = region.cloneNode(true);
+  for (const field of copy.querySelectorAll("input[type=hidden][name=key]")) field.removeAttribute("value");
+  for (const details of copy.querySelectorAll("details")) details.removeAttribute("open");
+  return copy.innerHTML;
+}
+
+async function update() {
+  if (busy) {
+    wanted = true;
+    return;
+  }
+  busy = true;
+  try {
+    const answer = await fetch(location.pathname + location.search, { headers: { "X-Live": "1", Accept: "text/html" } });
+    if (!answer.ok || answer.redirected) return;
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    let changed = false;
+    let lost = false;
+    for (const region of document.querySelectorAll(SELECTOR)) {
+      const news = fresh.getElementById(region.id);
+      if (!news) continue;
+      for (const { name, value } of news.attributes) region.setAttribute(name, value);
+      if (essence(region) === essence(news)) continue;
+      const kept = keep(region);
+      region.replaceChildren(...news.childNodes);
+      lost = restore(region, kept) || lost;
+      changed = true;
+    }
+    if (changed) {
+      const said = document.querySelector("[data-news]")?.dataset.news;
+      const time = new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+      note.textContent = `Updated ${time}${said ? `: ${said}` : ""}.${lost ? " A field you had filled is gone: it was recorded meanwhile." : ""}`;
+      document.dispatchEvent(new CustomEvent("live:updated"));
+    }
+  } catch {
+    // the stream comes back by itself, and with it the next update
+  } finally {
+    busy = false;
+    if (wanted) {
+      wanted = false;
+      update();
+    }
+  }
+}
+
+const source = document.body.dataset.stream;
+if (source && window.EventSource) {
+  let stream = null;
+  const version = () => Number(document.querySelector("[data-version]")?.dataset.version ?? -1);
+  const listen = () => {
+    stream = new EventSource(source);
+    stream.addEventListener("change", (event) => {
+      const told = safely(() => JSON.parse(event.data)) || {};
+      if (typeof told.version === "number" && told.version === version()) return;
+      update();
+    });
+  };
+  listen();
+  // A page in the browser's memory must hold no connection; when it is shown again it catches up.
+  addEventListener("pagehide", () => stream.close());
+  addEventListener("pageshow", (event) => {
+    if (!event.persisted) return;
+    listen();
+    update();
+  });
+}

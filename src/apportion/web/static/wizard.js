@@ -1,0 +1,93 @@
+// The wizard without reloading: more rows, a fit and a preview in place. The same form works without any of this.
+
+import { band, colour, draw, readable, shareAreas } from "./chart.js";
+
+const form = document.querySelector("form.wizard");
+const rows = document.getElementById("arm-rows");
+
+document.getElementById("add-row").addEventListener("click", (event) => {
+  event.preventDefault();
+  const row = rows.lastElementChild.cloneNode(true);
+  const place = rows.children.length;
+  row.querySelector(".swatch").className = `swatch arm-${place % 7}`;
+  for (const field of row.querySelectorAll("input")) {
+    field.value = "";
+    field.setAttribute("value", "");
+    field.setAttribute("aria-label", field.getAttribute("aria-label").replace(/arm \d+/, `arm ${place + 1}`));
+  }
+  row.querySelector("input").placeholder = "";
+  rows.append(row);
+  row.querySelector("input").focus();
+});
+
+/** Send the form for one part of the page, and put that part in place. */
+async function send(button) {
+  const part = button.dataset.part;
+  const said = button.textContent;
+  button.disabled = true;
+  button.textContent = part === "fit" ? "Measuring…" : "Playing…";
+  try {
+    const body = new FormData(form);
+    body.set("action", button.value);
+    const answer = await fetch("/new", { method: "POST", body, headers: { "X-Live": "1", Accept: "text/html" } });
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const news = fresh.getElementById(`part-${part}`);
+    if (!news) {
+      form.submit(); // the session may have ended: let the browser show what the service says
+      return;
+    }
+    const file = document.getElementById("history");
+    document.getElementById(`part-${part}`).replaceChildren(...news.childNodes);
+    if (part === "fit") {
+      document.getElementById("history").replaceWith(file); // the chosen file stays chosen
+      const chosen = fresh.querySelector("input[name=choice]:checked");
+      if (answer.ok && chosen) form.querySelector(`input[name=choice][value=${chosen.value}]`).checked = true;
+      const empty = [...rows.querySelectorAll("input[name=arm]")].every((field) => !field.value.trim());
+      if (answer.ok && empty) rows.replaceChildren(...fresh.getElementById("arm-rows").childNodes);
+    }
+    preview();
+  } catch {
+    form.requestSubmit(button);
+  } finally {
+    const again = document.querySelector(`button[data-part=${part}]`) || button;
+    again.disabled = false;
+    again.textContent = said;
+    again.focus({ preventScroll: true });
+  }
+}
+
+form.addEventListener("submit", (event) => {
+  if (!event.submitter?.dataset.part) return;
+  event.preventDefault();
+  send(event.submitter);
+});
+
+// To use a file is to choose the answer it belongs to.
+form.addEventListener("change", (event) => {
+  if (event.target.id === "history") form.querySelector("input[name=choice][value=history]").checked = true;
+});
+form.addEventListener("input", (event) => {
+  if (event.target.id === "b") form.querySelector("input[name=choice][value=exact]").checked = true;
+});
+
+const LOW = { legend: { orientation: "h", y: -0.32, x: 0, yanchor: "top", traceorder: "normal", itemclick: false, itemdoubleclick: false } };
+
+function preview() {
+  const source = document.getElementById("preview-data");
+  if (!source || !window.Plotly) return;
+  const data = JSON.parse(source.textContent);
+  const periods = data.gain.map((_, n) => n + 1);
+  draw(document.getElementById("preview-shares"), shareAreas(data.arms, periods, data.shares, periods.length + 1), {
+    xaxis: { title: "period" }, yaxis: { title: "% of the budget", range: [0, 100] }, ...LOW,
+  });
+  const own = colour("var(--arm-0)");
+  const words = (name) => ({ customdata: data[name].map(readable), hovertemplate: "%{fullData.name}: %{customdata}<extra></extra>" });
+  draw(document.getElementById("preview-gain"), [
+    ...band("this campaign", periods, data.gain_low, data.gain_high, own, "own"),
+    { name: "this campaign", x: periods, y: data.gain, mode: "lines", line: { color: own, width: 2.4 }, ...words("gain") },
+    { name: "knowing the best arm", x: periods, y: data.ceiling, mode: "lines", line: { color: colour("var(--faint)"), width: 1.6, dash: "dot" }, ...words("ceiling") },
+  ], { xaxis: { title: "period" }, yaxis: { title: "beyond an even split", rangemode: "tozero" }, ...LOW });
+}
+
+document.addEventListener("theme", preview);
+preview();

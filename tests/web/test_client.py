@@ -1,0 +1,513 @@
+"""`ap.Client`: the verbs of a campaign, the same answers and the same errors, over a real service."""
+
+import contextlib
+import inspect
+import math
+import os
+import shutil
+import socket
+import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+from running import PATIENCE, service
+
+import apportion as ap
+from apportion.beliefs import Beliefs
+from apportion.client import NotAllowed, RemoteCampaign, ServiceUnavailable
+from apportion.client.transport import Transport
+from apportion.live.ahead import forecast
+from apportion.live.check import Check
+from apportion.live.database import address, forget_engine
+from apportion.live.files import export_csv, export_json, export_log, import_history
+from apportion.live.status import Status
+from apportion.live.tokens import Tokens
+from apportion.testing.stores import walk
+
+SOAK = bool(os.environ.get("APPORTION_SOAK"))
+ARMS = ("search", "social", "video")
+OPTIONS = {"budget": 100, "unit": "EUR", "b": 0.75, "sigma": 2, "seed": 7, "maximum": {"video": 0.9}}
+
+
+@pytest.fixture(scope="module")
+def place():
+    """A service without tokens, for all tests of this file: (address, database)."""
+    folder = tempfile.mkdtemp(prefix="ap-client-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+    db = os.path.join(folder, "campaigns.db")
+    with service(db, "--log-level", "warning") as running:
+        yield running.url, db
+    forget_engine(address(db))
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def client(place):
+    with ap.Client(place[0]) as made:
+        yield made
+
+
+def same(one, other):
+    """Equal, with NaN equal to NaN, in plain data and our types."""
+    if isinstance(one, float) and isinstance(other, float):
+        return one == other or (math.isnan(one) and math.isnan(other))
+    if isinstance(one, Beliefs):
+        return (
+            isinstance(other, Beliefs)
+            and list(one) == list(other)
+            and all(same(one.at(place), other.at(place)) for place in range(len(one)))
+            and (one.leader, one.level, one.minimise, str(one))
+            == (other.leader, other.level, other.minimise, str(other))
+            and np.array_equal(one.spread, other.spread, equal_nan=True)
+            and np.allclose(one.radius, other.radius, equal_nan=True)
+        )
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(same(one[name], other[name]) for name in one)
+    if isinstance(one, (tuple, list)):
+        return type(one) is type(other) and len(one) == len(other) and all(map(same, one, other))
+    return type(one) is type(other) and one == other
+
+
+# The same verbs
+
+
+def test_the_verbs_are_those_of_a_campaign():
+    """Each public name of Campaign is there with the same parameters, but for what needs the database at hand."""
+    at_hand = {"create", "open", "names", "together", "state"}
+    for name, own in inspect.getmembers(ap.Campaign):
+        if name.startswith("_") or name in at_hand:
+            continue
+        remote = getattr(RemoteCampaign, name)
+        if isinstance(own, property):
+            assert isinstance(remote, property), name
+            assert inspect.signature(own.fget) == inspect.signature(remote.fget), name
+        else:
+            assert inspect.signature(own) == inspect.signature(remote), name
+    own, remote = (inspect.signature(cls.create).parameters for cls in (ap.Campaign, ap.Client))
+    assert {name: str(own[name]) for name in own if name != "db"} == {
+        name: str(remote[name]) for name in remote if name != "self"
+    }
+
+
+def test_a_life_over_the_service_is_the_same_as_on_file(client, place, sqlite):
+    """The same seed and the same verbs: every answer is the same to the last bit, and of the same type."""
+    here = ap.Campaign.create("life", ARMS, db=sqlite, **OPTIONS)
+    there = client.create("life", ARMS, **OPTIONS)
+    for campaign in (here, there):
+        walk(campaign, rounds=100 if SOAK else 34)
+        campaign.change(budget=250, sigma=3.0)
+        campaign.change(b=0.6)
+        campaign.split()
+        campaign.close(campaign.period)
+    one, other = here.status(), there.status()
+    assert isinstance(other, Status)
+    assert same(tuple(one), tuple(other))
+    assert same(one.beliefs, there.beliefs())
+    assert same(dict(here.beliefs(at=9)), dict(there.beliefs(at=9)))
+    assert [(period, dict(held)) for period, held in here.beliefs_over_time(7)][-1][0] == here.period
+    for mine, theirs in zip(here.beliefs_over_time(7), there.beliefs_over_time(7), strict=True):
+        assert mine[0] == theirs[0]
+        assert same(dict(mine[1]), dict(theirs[1]))
+    assert here.settings == there.settings
+    assert here.arms == there.arms
+    assert (here.period, here.version, here.open_tickets) == (there.period, there.version, there.open_tickets)
+    assert same(here.expected_regret(), there.expected_regret())
+    for ticket in (1, 10, here.period):
+        mine, theirs = here.explain(ticket), there.explain(ticket)
+        assert isinstance(theirs, ap.Split)
+        assert (mine.ticket, mine.budget, mine.note) == (theirs.ticket, theirs.budget, theirs.note)
+        for part in ("shares", "amounts", "reasons"):
+            assert same(dict(getattr(mine, part)), dict(getattr(theirs, part)))
+        assert str(mine) == str(theirs)
+        assert [same(*pair) for pair in zip(mine.beliefs.values(), theirs.beliefs.values())] == [True] * len(
+            mine.beliefs
+        )
+    # But for the moments of writing and the keys, the log is the same.
+    assert [(e.number, e.kind, e.ticket, e.payload) for e in here.events()][1:] == [
+        (e.number, e.kind, e.ticket, e.payload) for e in there.events()
+    ][1:]
+    assert all(event.key for event in there.events()[1:])
+    bare = [line._replace(date="", recorded=None, corrections=len(line.corrections)) for line in here.history()]
+    assert bare == [
+        line._replace(date="", recorded=None, corrections=len(line.corrections)) for line in there.history()
+    ]
+    assert isinstance(there.check(), Check)
+    assert there.check().ok
+    assert there.check(repair=True).ok
+    assert same(forecast(here, periods=2, worlds=2), there.forecast(periods=2, worlds=2))
+    assert same(
+        forecast(here, periods=2, worlds=2, policies=["odds", "uniform"], seed=5),
+        there.forecast(periods=2, worlds=2, policies=["odds", "uniform"], seed=5),
+    )
+    # And what is kept by the service is what anyone finds in its database.
+    kept = ap.Campaign.open("life", db=place[1])
+    assert there.export("json") == export_json(kept)
+    assert there.export("csv") == export_csv(kept)
+    assert there.export("log") == export_log(kept)
+    again = client.restore(there.export(), name="life again")
+    assert ap.Campaign.open("life again", db=place[1]).state() == kept.state()
+    assert again.version == there.version
+    assert client.restore(there.export("log"), "life from a log").version == there.version
+
+
+def test_costs_and_unknown_noise_are_told_right(client, sqlite):
+    options = {"budget": 12, "whole": True, "minimise": True, "policy": "Uniform", "seed": 3}
+    here = ap.Campaign.create("costs", ("a", "b", "c"), db=sqlite, **options)
+    there = client.create("costs", ("a", "b", "c"), **options)
+    for campaign in (here, there):
+        split = campaign.split()
+        assert sum(split.amounts.values()) == 12
+        campaign.record(split.ticket, {"a": 3.0, "b": None})
+    assert same(here.beliefs(), there.beliefs())
+    assert same(tuple(here.status()), tuple(there.status()))
+    assert there.status().arms[2].belief.low == -math.inf
+    assert there.beliefs().minimise
+    assert there.split().beliefs.minimise
+
+
+def test_pages_are_put_together(client, monkeypatch):
+    campaign = client.create("pages", ("a", "b"), budget=1, seed=1)
+    for _ in range(7):
+        campaign.record(campaign.split().ticket, {"a": 1.0, "b": 1.0})
+    whole = (list(campaign.history()), campaign.events())
+    monkeypatch.setattr("apportion.client.remote.PAGE", 2)
+    assert (list(campaign.history()), campaign.events()) == whole
+    assert [line.ticket for line in campaign.history(3, 5)] == [3, 3, 4, 4, 5, 5]
+    assert [line.ticket for line in campaign.history(last=1)] == [1, 1]
+    assert [event.number for event in campaign.events(after=4, limit=5)] == [5, 6, 7, 8, 9]
+    assert campaign.events(limit=0) == []
+    with pytest.raises(ap.InvalidValue, match="`first` must be a whole number of at least 1"):
+        campaign.history(0)
+
+
+@pytest.mark.parametrize("name", ["a b", "50% off?", "über/2".replace("/", "·"), "#1 & 2", "'\"<b>", "日本"])
+def test_names_travel_whole(client, name):
+    campaign = client.create(name, ("x/y", "..", "a&b=c #?%2F", "ä"), budget=10)
+    assert name in client.names()
+    campaign.pause_arm("x/y")
+    campaign.bound_arm("a&b=c #?%2F", maximum=0.5)
+    campaign.remove_arm("..")
+    assert [(arm.name, arm.state, arm.maximum) for arm in client.open(name).arms] == [
+        ("x/y", "paused", 1.0),
+        ("..", "removed", 1.0),
+        ("a&b=c #?%2F", "active", 0.5),
+        ("ä", "active", 1.0),
+    ]
+
+
+def test_numbers_of_numpy_are_numbers(client):
+    campaign = client.create("numpy", ("a", "b"), budget=np.float64(10), b=np.float32(0.5))
+    split = campaign.split(np.int64(12))
+    campaign.record(split.ticket, {"a": np.float32(1.5), "b": np.int16(2)}, {"a": np.float64(7)})
+    assert [line.outcome for line in campaign.history()] == [1.5, 2.0]
+    assert [line.amount for line in campaign.history()] == [7.0, 6.0]
+
+
+def test_a_history_is_imported(client, sqlite, tmp_path):
+    file = tmp_path / "old days.csv"
+    file.write_text("day;channel;spend;sales\n1;a;10;3\n1;b;20;5\n2;a;30;\n2;c;5;1\n")
+    columns = {"date": "day", "arm": "channel", "amount": "spend", "outcome": "sales"}
+    here = ap.Campaign.create("imported", ("a", "b"), budget=10, b=0.5, sigma=1, db=sqlite)
+    there = client.create("imported", ("a", "b"), budget=10, b=0.5, sigma=1)
+    done = there.import_history(file, add_arms=True, **columns)
+    assert done == import_history(here, file, add_arms=True, **columns)
+    assert same(here.beliefs(), there.beliefs())
+    with pytest.raises(ap.Conflict, match="was imported before"):
+        there.import_history(file, **columns)
+    assert there.import_history(file, again=True, **columns).tickets == 2
+    with pytest.raises(ap.InvalidValue, match="Row 1: one column named 'date' is needed"):
+        there.import_history(file)
+    with pytest.raises(ap.InvalidValue, match="cannot be read: No such file or directory"):
+        there.import_history(tmp_path / "none.csv")
+    with pytest.raises(ap.InvalidValue, match="`column` must be one of"):
+        there.import_history(file, colour="x")
+
+
+# The same errors
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda campaign: campaign.record(99, {"a": 1.0}),
+        lambda campaign: campaign.record(1, {"a": 2.0}),
+        lambda campaign: campaign.record(1, {"z": 2.0}),
+        lambda campaign: campaign.record(1, {"b": math.nan}),
+        lambda campaign: campaign.record(1, {"b": 1.0}, {"b": -1.0}),
+        lambda campaign: campaign.amend(1, {"b": 1.0}),
+        lambda campaign: campaign.split(-5.0),
+        lambda campaign: campaign.split(math.inf),
+        lambda campaign: campaign.split(key="k" * 201),
+        lambda campaign: campaign.pause_arm("z"),
+        lambda campaign: campaign.add_arm("a"),
+        lambda campaign: campaign.add_arm(" z"),
+        lambda campaign: campaign.bound_arm("a", 0.9, 0.1),
+        lambda campaign: campaign.bound_arm("a", 0.2, 2.0),
+        lambda campaign: campaign.change(b=7.0),
+        lambda campaign: campaign.change(policy="nonsense"),
+        lambda campaign: campaign.explain(5),
+        lambda campaign: campaign.beliefs(0),
+        lambda campaign: campaign.close(17),
+        lambda campaign: campaign.beliefs_over_time(0),
+    ],
+)
+def test_refusals_are_the_same_error_with_the_same_sentence(client, place, wrong):
+    name = "refusals"
+    if name not in client.names():
+        made = client.create(name, ("a", "b"), budget=10, b=0.5, sigma=1)
+        made.split()
+        made.record(1, {"a": 1.0})
+    here, there = ap.Campaign.open(name, db=place[1]), client.open(name)
+    version = here.version
+    with pytest.raises(ap.ApportionError) as mine:
+        wrong(here)
+    with pytest.raises(ap.ApportionError) as theirs:
+        wrong(there)
+    assert type(mine.value) is type(theirs.value)
+    assert str(mine.value) == str(theirs.value)
+    assert here.version == version
+
+
+def test_unknown_and_taken_names(client):
+    client.create("taken", ("a",), budget=1)
+    with pytest.raises(ap.Conflict, match="Campaign 'taken' is there already; choose another name"):
+        client.create("taken", ("a",), budget=1)
+    with pytest.raises(ap.UnknownName, match="Campaign 'nobody' is not known; there are: "):
+        client.open("nobody")
+    with pytest.raises(ap.UnknownName, match="Campaign 'nobody' is not known"):
+        client.campaign("nobody").split()
+    for wrong in ("", "a/b", "..", None):
+        with pytest.raises(ap.InvalidValue, match="`name` must be a printable name"):
+            client.campaign(wrong)
+    with pytest.raises(ap.InvalidValue, match="must be made of names, numbers and text"):
+        client.campaign("taken").split(object())
+
+
+def test_a_policy_made_in_python_is_taken_by_its_name(client, sqlite):
+    policy = ap.Odds(b=0.25, sigma=3.0)
+    here = ap.Campaign.create("policy", ("a", "b"), budget=1, policy=policy, seed=1, db=sqlite)
+    assert client.create("policy", ("a", "b"), budget=1, policy=policy, seed=1).settings == here.settings
+    campaign = client.open("policy")
+    assert campaign.change(policy="uniform") == here.change(policy="uniform")
+    with pytest.raises(
+        ap.InvalidValue, match=r"`policy` must be a name, or a policy that was given b and sigma only"
+    ):
+        client.create("policy 2", ("a", "b"), budget=1, policy=ap.Odds(b=0.25, floor=0.01))
+    with pytest.raises(ap.InvalidValue, match=r"`policy` must be a name, or a policy"):
+        client.create("policy 2", ("a", "b"), budget=1, b=0.5, policy=ap.Odds(b=0.25))
+    with pytest.raises(ap.InvalidValue, match="`policy` must be the name of one, in a service; got"):
+        campaign.change(policy=policy)
+    assert "policy 2" not in client.names()
+
+
+# Keys, and connections that break
+
+
+class Cutter:
+    """Stands between client and service, and cuts connections: before the request, or before its answer."""
+
+    def __init__(self, url):
+        parts = urlsplit(url)
+        self._target = (parts.hostname, parts.port)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.plan = []  # what happens to the next exchanges: "pass", "refuse" or "swallow" (the answer)
+        self.seen = []
+        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+        self._threads[0].start()
+
+    def _accept(self):
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            thread = threading.Thread(target=self._carry, args=(near,), daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _carry(self, near):
+        with near, socket.create_connection(self._target, timeout=PATIENCE) as far, contextlib.suppress(OSError):
+            near.settimeout(PATIENCE)
+            while asked := self._whole(near):
+                self.seen.append(asked)
+                what = self.plan.pop(0) if self.plan else "pass"
+                if what == "refuse":
+                    return
+                far.sendall(asked)
+                told = self._whole(far)
+                if what == "swallow":
+                    return
+                near.sendall(told)
+
+    @staticmethod
+    def _whole(wire):
+        """One request or answer with its body; nothing where the other end has closed."""
+        told = b""
+        while b"\r\n\r\n" not in told:
+            more = wire.recv(65536)
+            if not more:
+                return b""
+            told += more
+        head, _, body = told.partition(b"\r\n\r\n")
+        lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+        missing = int(lengths[0].partition(b":")[2]) - len(body) if lengths else 0
+        while missing > 0:
+            more = wire.recv(65536)
+            missing -= len(more)
+            told += more
+        return told
+
+    def close(self):
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for thread in self._threads:
+            thread.join(PATIENCE)
+
+
+@pytest.fixture
+def cutter(place):
+    made = Cutter(place[0])
+    yield made
+    made.close()
+
+
+def keys(seen):
+    return [
+        line.partition(b":")[2].strip()
+        for asked in seen
+        for line in asked.split(b"\r\n")
+        if line.lower().startswith(b"idempotency-key")
+    ]
+
+
+def test_a_write_whose_answer_was_lost_is_done_once(cutter, client):
+    client.create("lost", ("a", "b"), budget=10, seed=1)
+    with ap.Client(cutter.url) as broken:
+        campaign = broken.campaign("lost")
+        cutter.plan = ["swallow", "refuse", "swallow", "pass"]
+        split = campaign.split()
+        assert split.ticket == 1
+        sent = keys(cutter.seen)
+        assert len(sent) == 4
+        assert len(set(sent)) == 1
+        cutter.plan = ["swallow", "pass"]
+        campaign.record(split.ticket, {"a": 1.0, "b": 2.0})
+        cutter.plan = ["swallow", "pass"]
+        campaign.amend(split.ticket, {"a": 5.0})
+        cutter.plan = ["swallow", "pass"]
+        campaign.add_arm("c")
+        cutter.plan = ["swallow", "pass"]
+        assert campaign.change(budget=20).budget == 20
+        cutter.plan = ["swallow", "pass"]
+        assert broken.create("lost too", ("a", "b"), budget=3).period == 0
+    kinds = [event.kind for event in client.open("lost").events()]
+    assert kinds == ["created", "split", "outcome", "amended", "arm", "setting"]
+
+
+def test_reads_are_asked_again_and_kept_connections_replaced(cutter, client):
+    client.create("reads", ("a", "b"), budget=10)
+    with ap.Client(cutter.url, retries=0) as broken:
+        campaign = broken.campaign("reads")
+        assert campaign.period == 0
+        cutter.plan = ["refuse"]  # as a service does that closes what was idle for long
+        assert campaign.period == 0
+        cutter.plan = ["refuse", "refuse"]
+        with pytest.raises(ServiceUnavailable, match=r"The service at http://127.0.0.1:\d+ cannot be reached"):
+            campaign.period
+    with ap.Client(cutter.url, retries=2) as patient:
+        cutter.plan = ["refuse", "swallow"]
+        assert patient.open("reads").period == 0
+
+
+def test_your_own_key_is_used(client):
+    campaign = client.create("keyed", ("a", "b"), budget=10)
+    first, again = campaign.split(key="monday"), campaign.split(key="monday")
+    assert first.ticket == again.ticket == 1
+    assert dict(first.amounts) == dict(again.amounts)
+    assert campaign.split(key="tuesday").ticket == 2
+    with pytest.raises(ap.Conflict, match="The key 'monday' was used before for something else"):
+        campaign.record(1, {"a": 1.0}, key="monday")
+    for wrong in ("", " x", "line\nbreak", 7):
+        with pytest.raises(ap.InvalidValue, match="`key` must be"):
+            campaign.split(key=wrong)
+    assert campaign.period == 2
+
+
+def test_nobody_there_gets_a_sentence():
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = held.getsockname()[1]
+    with pytest.raises(ServiceUnavailable, match=rf"The service at http://127.0.0.1:{port} cannot be reached: "):
+        ap.Client(f"http://127.0.0.1:{port}", retries=1).names()
+
+
+def test_a_service_that_does_not_answer_in_time():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(ServiceUnavailable, match="cannot be reached: it did not answer in time"):
+            ap.Client(url, timeout=0.1, retries=0).names()
+
+
+def test_something_else_at_the_address(place):
+    with ap.Client(place[0] + "/elsewhere") as wrong, pytest.raises(ap.UnknownName, match="There is nothing at"):
+        wrong.names()
+
+
+@pytest.mark.parametrize("url", ["", "127.0.0.1:8000", "ftp://x", "http://", "http://a:b@c", "http://x?y=1", None, 7])
+def test_what_is_no_address_is_refused(url):
+    with pytest.raises(ap.InvalidValue, match="`url` must be the address of a service"):
+        ap.Client(url)
+
+
+def test_many_threads_share_a_client(client):
+    campaign = client.create("crowd", ("a", "b"), budget=10)
+    rounds = 50 if SOAK else 8
+
+    def work(_):
+        for _ in range(rounds):
+            split = campaign.split()
+            campaign.record(split.ticket, dict.fromkeys(split.amounts, 1.0))
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(work, range(6)))
+    assert campaign.period == 6 * rounds
+    assert campaign.open_tickets == ()
+    assert len(client._transport._idle) <= 6  # kept, and no more than were needed at once
+
+
+# Tokens
+
+
+def test_tokens_scopes_and_secrets(sqlite, monkeypatch):
+    tokens = Tokens(sqlite)
+    reads, writes = tokens.create("reader", "read"), tokens.create("writer")
+    with service(sqlite, "--log-level", "warning") as running:
+        with ap.Client(running.url) as nobody, pytest.raises(NotAllowed, match="A token is needed"):
+            nobody.names()
+        with ap.Client(running.url, "apt_wrong") as stranger, pytest.raises(NotAllowed, match="token is not known"):
+            stranger.names()
+        with ap.Client(running.url, writes) as writer:
+            writer.create("ads", ("a", "b"), budget=10).split()
+            assert writes not in repr(writer) + repr(writer.open("ads"))
+        monkeypatch.setenv("APPORTION_TOKEN", reads)
+        with ap.Client(running.url) as reader:
+            campaign = reader.open("ads")
+            assert campaign.period == 1
+            with pytest.raises(NotAllowed, match="Token 'reader' may only read"):
+                campaign.split()
+            assert campaign.period == 1
+    for wrong in ("apt_\n", "two words", 7):
+        with pytest.raises(ap.InvalidValue) as refused:
+            ap.Client(running.url, wrong)
+        assert str(refused.value) == "`token` must be what `apportion token create` printed."
+
+
+def test_connections_are_closed_with_the_client(place):
+    transport = Transport(place[0], None, 10.0, 0)
+    transport.read("version")
+    (connection,) = transport._idle
+    assert connection.sock is not None
+    del transport  # forgotten, not closed: no socket stays behind
+    assert connection.sock is None

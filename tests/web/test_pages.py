@@ -1,0 +1,574 @@
+"""The pages as a browser without JavaScript sees them: forms, messages, what is wrong beside what was typed."""
+
+import html
+import json
+import re
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+
+from apportion.errors import InvalidValue
+from apportion.live.campaign import Campaign
+from apportion.live.tokens import Tokens
+from apportion.web.app import create_app
+from apportion.web.pages import shared
+from apportion.web.pages.leaderboard import board
+from apportion.web.pages.over_time import BUDGET_MARKS, MOMENTS, STEPS, over_time
+from apportion.web.pages.preview import PERIODS, preview
+from apportion.web.security import Access
+
+BROWSER = {"accept": "text/html"}
+ODD = "=<b>&\"'%2F ümlaut"
+
+
+@pytest.fixture
+def db(tmp_path):
+    return tmp_path / "campaigns.db"
+
+
+@pytest.fixture
+def client(db):
+    with TestClient(create_app(db), base_url="http://127.0.0.1", headers=BROWSER) as found:
+        yield found
+
+
+@pytest.fixture
+def ads(db):
+    return Campaign.create("ads", ("search", "social"), budget=5000, unit="EUR", db=db, b=0.75, sigma=4, seed=1)
+
+
+def csrf_of(client, path="/"):
+    found = re.search(r'<meta name="csrf" content="([^"]+)">', client.get(path).text)
+    assert found, path
+    return found[1]
+
+
+def post(client, path, follow=True, **fields):
+    """Send a form as a browser would, with the token of the page it stands on."""
+    files = fields.pop("files", None)
+    data = {"csrf": csrf_of(client, "/login"), **fields}
+    return client.post(path, data=data, files=files, follow_redirects=follow)
+
+
+def words(response):
+    """What a page says, without its marks."""
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", response.text)).split())
+
+
+def error_of(response):
+    found = re.search(r'data-testid="error"[^>]*>(.*?)</p>', response.text, re.S)
+    assert found, words(response)
+    return html.unescape(" ".join(re.sub(r"<[^>]+>", "", found[1]).split()))
+
+
+# The list
+
+
+def test_an_empty_list_says_what_a_campaign_is_and_how_to_begin(client):
+    page = client.get("/")
+    assert "No campaigns yet" in page.text
+    assert 'href="/new"' in page.text
+
+
+def test_the_list_shows_leader_last_split_open_tickets_and_regret(client, ads):
+    ticket = ads.split().ticket
+    assert "not enough data" in words(client.get("/"))
+    ads.record(ticket, {"search": 3200.0, "social": 2100.0})
+    ads.split()
+    said = words(client.get("/"))
+    assert "search" in said
+    assert "1 open" in said
+    assert shared.readable(ads.status().expected_regret) in said
+
+
+def test_many_campaigns_are_shown_by_pages(client, db, monkeypatch):
+    from apportion.web.pages import overview
+
+    monkeypatch.setattr(overview, "PAGE", 2)
+    for number in range(5):
+        Campaign.create(f"c{number}", ("a", "b"), budget=1, db=db, b=0.5)
+    seen = [set(re.findall(r'data-campaign="(c\d)"', client.get(f"/?page={at}").text)) for at in (1, 2, 3, 99, "x")]
+    assert [len(names) for names in seen] == [2, 2, 1, 1, 2]
+    assert set.union(*seen) == {f"c{number}" for number in range(5)}
+
+
+# A campaign
+
+
+def test_from_the_first_split_to_a_recorded_outcome_without_javascript(client, ads):
+    page = post(client, "/campaigns/ads/split", budget="6,000.50")
+    assert page.status_code == 200
+    assert "Ticket 1: 6,000.50 EUR split" in words(page)
+    assert "No outcomes yet: all arms start alike." in words(page)
+    page = post(client, "/campaigns/ads/tickets/1/record", **{"outcome:search": "4000", "spent:search": "2900"})
+    assert "stays open" in words(page)
+    assert ads.open_tickets == (1,)
+    page = post(client, "/campaigns/ads/tickets/1/record", **{"nothing:social": "1"})
+    assert "ticket 1 is complete" in words(page)
+    lines = {line.arm: line for line in ads.history()}
+    assert (lines["search"].outcome, lines["search"].amount) == (4000.0, 2900.0)
+    assert (lines["social"].outcome, lines["social"].state) == (None, "no data")
+
+
+def test_a_message_is_shown_once_and_not_to_a_fetch_in_the_background(client, ads):
+    answer = post(client, "/campaigns/ads/split", follow=False)
+    assert answer.status_code == 303
+    assert "HttpOnly" in answer.headers["set-cookie"]
+    assert 'data-testid="flash"' not in client.get("/campaigns/ads", headers={"x-live": "1"}).text
+    assert 'data-testid="flash"' in client.get("/campaigns/ads").text
+    assert 'data-testid="flash"' not in client.get("/campaigns/ads").text
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({}, "Type at least one outcome"),
+        ({"outcome:search": "much"}, "The outcome of 'search' must be a number such as 812.50; got 'much'."),
+        ({"outcome:search": "1,234"}, "write 1234 or 1.234"),
+        ({"outcome:search": "12", "nothing:search": "1"}, "leave one of them out"),
+        ({"outcome:nobody": "12"}, "nobody"),
+        ({"outcome:search": "12", "spent:search": "-3"}, "-3"),
+    ],
+)
+def test_a_wrong_record_is_told_beside_the_form_with_what_was_typed(client, ads, fields, sentence):
+    ads.split()
+    before = ads.version
+    page = post(client, "/campaigns/ads/tickets/1/record", **{"outcome:social": "777.25", **fields} if fields else {})
+    assert page.status_code in (404, 422)
+    assert sentence in error_of(page)
+    assert ads.version == before
+    if fields:
+        assert 'value="777.25"' in page.text
+
+
+def test_the_same_form_sent_twice_is_done_once(client, ads):
+    for _ in range(2):
+        post(client, "/campaigns/ads/split", key="one-click")
+    assert ads.period == 1
+    for _ in range(2):
+        post(client, "/campaigns/ads/tickets/1/record", key="another", **{"outcome:search": "5"})
+    assert [event.kind for event in ads.events()] == ["created", "split", "outcome"]
+
+
+def test_amending_corrects_only_what_differs_and_keeps_the_old(client, ads):
+    ads.split()
+    ads.record(1, {"search": 81.0, "social": 40.0})
+    page = client.get("/campaigns/ads/tickets/1")
+    assert 'value="81"' in page.text
+    fields = {"outcome:search": "810", "outcome:social": "40", "spent:search": ""}
+    page = post(client, "/campaigns/ads/tickets/1/amend", **fields)
+    assert "Ticket 1 was corrected for search." in words(page)
+    (event,) = [event for event in ads.events() if event.kind == "amended"]
+    assert event.payload["outcomes"] == {"search": 810.0}
+    assert "81 from 2,500" in words(client.get("/campaigns/ads/tickets/1"))
+    page = post(client, "/campaigns/ads/tickets/1/amend", **{"outcome:search": "810", "outcome:social": "40"})
+    assert "Nothing was changed" in error_of(page)
+    page = post(client, "/campaigns/ads/tickets/1/amend", **{"outcome:search": "", "outcome:social": "40"})
+    assert "The outcome of 'search' is empty" in error_of(page)
+    page = post(client, "/campaigns/ads/tickets/1/amend", **{"outcome:search": "810", "spent:search": "2000"})
+    assert page.status_code == 200
+    assert next(line.amount for line in ads.history() if line.arm == "search") == 2000.0
+
+
+def test_closing_gives_up_what_is_open(client, ads):
+    ads.split()
+    page = post(client, "/campaigns/ads/tickets/1/close")
+    assert "Ticket 1 is closed" in words(page)
+    assert ads.open_tickets == ()
+
+
+def test_many_open_tickets_are_all_reachable(client, ads):
+    for _ in range(6):
+        ads.split()
+    page = client.get("/campaigns/ads")
+    assert len(re.findall('data-testid="record-form"', page.text)) == 3
+    assert all(f"/campaigns/ads/tickets/{ticket}" in page.text for ticket in range(1, 7))
+    assert 'data-testid="record-form"' in client.get("/campaigns/ads/tickets/1").text
+    wrong = post(client, "/campaigns/ads/tickets/1/record", **{"outcome:search": "x"})
+    assert "must be a number" in error_of(wrong)
+
+
+def test_arms_are_bounded_paused_resumed_added_and_removed(client, ads):
+    def states():
+        return {arm.name: (arm.state, arm.minimum, arm.maximum) for arm in ads.arms}
+
+    post(client, "/campaigns/ads/arms", action="bound", arm="social", minimum="10", maximum="55,5 %")
+    assert states()["social"] == ("active", 0.1, 0.555)
+    post(client, "/campaigns/ads/arms", action="pause", arm="social")
+    assert states()["social"][0] == "paused"
+    post(client, "/campaigns/ads/arms", action="resume", arm="social")
+    post(client, "/campaigns/ads/arms", action="add", arm=ODD, minimum="5")
+    assert states()[ODD] == ("active", 0.05, 1.0)
+    page = post(client, "/campaigns/ads/arms", action="remove", arm=ODD)
+    assert states()[ODD][0] == "removed"
+    assert f"Removed: {ODD}" in words(page)
+    wrong = post(client, "/campaigns/ads/arms", action="bound", arm="search", minimum="120", maximum="100")
+    assert "must be a percentage from 0 to 100; got '120'" in error_of(wrong)
+    assert 'value="120"' in wrong.text
+    assert "needs a name" in error_of(post(client, "/campaigns/ads/arms", action="add", arm=" "))
+    assert "action" in error_of(post(client, "/campaigns/ads/arms", action="explode", arm="search"))
+
+
+def test_settings_change_only_where_something_else_was_typed(client, ads):
+    form = {"budget": "5000", "unit": "EUR", "b": "0.75", "sigma": "4", "level": "0.95", "step": "", "horizon": "",
+            "half_life": "", "policy": ads.settings.policy}  # fmt: skip
+    assert "Nothing was changed" in words(post(client, "/campaigns/ads/settings", **form))
+    before = ads.version
+    page = post(client, "/campaigns/ads/settings", **{**form, "budget": "6000", "step": "50", "horizon": "40"})
+    assert "Saved: budget 6,000, step 50, horizon 40." in words(page)
+    assert (ads.settings.budget, ads.settings.step, ads.settings.horizon) == (6000.0, 50.0, 40)
+    assert ads.version == before + 1
+    wrong = post(client, "/campaigns/ads/settings", b="1.3")
+    assert "`b` must be a number in [0, 1]; got 1.3." in error_of(wrong).replace("b must", "`b` must")
+    assert 'value="1.3"' in wrong.text
+
+
+def test_an_assumed_value_is_not_shown_as_known_until_it_is_typed(client, db):
+    Campaign.create("kits", ("a", "b"), budget=10, db=db, policy="Odds")
+    page = client.get("/campaigns/kits")
+    assert 'placeholder="assumed: 1"' in page.text
+    assert "assumed" in words(page)
+    post(client, "/campaigns/kits/settings", sigma="1", b="0.5")
+    assert Campaign.open("kits", db).settings.assumed == ()
+
+
+def test_the_history_is_paged_newest_first(client, ads):
+    for _ in range(23):
+        ads.record(ads.split().ticket, {"search": 1.0, "social": 1.0})
+    pages = [re.findall(r'data-testid="history-row" data-ticket="(\d+)"', client.get(f"/campaigns/ads?page={n}").text)
+             for n in (1, 2, 3)]  # fmt: skip
+    assert [int(ticket) for page in pages for ticket in page] == list(range(23, 0, -1))
+
+
+def test_names_are_escaped_everywhere_and_quoted_in_addresses(client, db):
+    name = '<script>alert("1")<!-- & #?;='  # no per cent sign: the test client would decode it twice
+    campaign = Campaign.create(name, (ODD, "'><img src=x>"), budget=10, db=db, policy="Uniform")
+    campaign.record(campaign.split().ticket, {ODD: 1.0, "'><img src=x>": 2.0})
+    campaign.split()
+    path = shared.campaign_path(name)
+    assert path in client.get("/").text.replace("&#39;", "'")
+    for page in (path, f"{path}/tickets/1", f"{path}/tickets/2", f"{path}/check", "/"):
+        found = client.get(page)
+        assert found.status_code == 200, page
+        assert "<script>alert" not in found.text
+        assert "<img src=x" not in found.text
+    page = post(client, f"{path}/tickets/2/record", **{f"outcome:{ODD}": "3"})
+    assert page.status_code == 200
+    assert [line.outcome for line in campaign.history(2, 2) if line.arm == ODD] == [3.0]
+    for file in ("export.csv", "export.json"):
+        assert client.get(f"{path}/{file}").headers["content-disposition"].isascii()
+
+
+def test_files_to_take_away(client, ads):
+    ads.record(ads.split().ticket, {"search": 5.0, "social": 4.0})
+    table = client.get("/campaigns/ads/export.csv")
+    assert table.text.splitlines()[0].startswith("ticket,date,arm")
+    assert client.get("/campaigns/ads/export.json").json()["name"] == "ads"
+    report = client.get("/campaigns/ads/report")
+    assert "attachment" in report.headers["content-disposition"]
+    assert "<h1>ads</h1>" in report.text
+    assert "All is well." in words(client.get("/campaigns/ads/check"))
+
+
+# What is drawn
+
+
+def test_all_bars_share_one_axis_and_the_best_is_first(db):
+    campaign = Campaign.create("c", ("low", "high", "none"), budget=100, db=db, b=0.5, sigma=1, seed=1)
+    campaign.split()
+    campaign.record(1, {"low": 30.0, "high": 60.0, "none": None})
+    found = board(campaign.status())
+    assert [row.name for row in found.rows] == ["high", "low", "none"]
+    assert [row.leads for row in found.rows] == [True, False, False]
+    high, low, none = found.rows
+    assert (none.mean, none.bar, none.best) == (None, None, None)
+    beliefs = campaign.beliefs()
+    # One scale for all: distances in percent are proportional to distances of means.
+    scale = (high.bar.mean - low.bar.mean) / (beliefs["high"].mean - beliefs["low"].mean)
+    assert high.bar.width == pytest.approx(scale * (beliefs["high"].high - beliefs["high"].low), rel=1e-3)
+    values = [float(tick.label.replace(",", "")) for tick in found.ticks]
+    steps = np.diff([tick.at for tick in found.ticks]) / np.diff(values)
+    assert steps == pytest.approx(scale, rel=1e-3)
+
+
+def test_an_interval_that_is_far_wider_than_the_rest_is_cut_with_an_arrow(db):
+    campaign = Campaign.create("c", ("a", "b", "c"), budget=1000, db=db, b=0.5, sigma=1, seed=1)
+    for _ in range(30):
+        ticket = campaign.split().ticket
+        campaign.record(ticket, {"a": 400.0, "b": 380.0, "c": None}, {"a": 480.0, "b": 519.999, "c": 0.001})
+    campaign.split()
+    campaign.record(31, {"a": 400.0, "b": 380.0, "c": 0.0004}, {"a": 480.0, "b": 519.999, "c": 0.001})
+    rows = {row.name: row for row in board(campaign.status()).rows}
+    assert (rows["c"].bar.left, rows["c"].bar.right) == (True, True)
+    assert (rows["a"].bar.left, rows["a"].bar.right) == (False, False)
+
+
+def test_the_chart_has_means_chances_shares_and_marks(client, ads):
+    for number in range(4):
+        split = ads.split(7000 if number == 2 else None)
+        ads.record(split.ticket, {"search": 3000.0, "social": 2500.0})
+    ads.amend(2, {"search": 3100.0})
+    ads.add_arm("video")
+    ads.change(budget=6000)
+    answer = client.get("/campaigns/ads/over-time")
+    data = answer.json()
+    assert data["periods"] == [1, 2, 3, 4]
+    assert data["beliefs"]["search"]["mean"][-1] == pytest.approx(ads.beliefs()["search"].mean)
+    assert data["beliefs"]["search"]["best"][-1] == pytest.approx(ads.beliefs()["search"].probability_best)
+    assert data["beliefs"]["video"]["mean"] == [None] * 4
+    assert np.sum([data["shares"][arm] for arm in data["arms"]], axis=0) == pytest.approx(1.0)
+    assert [(mark["period"], mark["kind"]) for mark in data["marks"]] == [
+        (2, "amended"), (3, "budget"), (4, "arm"), (4, "setting"),
+    ]  # fmt: skip
+    again = client.get("/campaigns/ads/over-time", headers={"if-none-match": answer.headers["etag"]})
+    assert again.status_code == 304
+
+
+def test_a_long_campaign_is_drawn_at_so_many_moments(db):
+    campaign = Campaign.create("long", ("a", "b"), budget=1, db=db, b=0.5, sigma=1, seed=1)
+    with campaign.together():
+        for number in range(STEPS + 10):
+            split = campaign.split(1.0 + number % 2)
+            campaign.record(split.ticket, {arm: x for arm, x in split.amounts.items() if x > 0})
+    data = over_time(campaign)
+    assert len(data["periods"]) <= 2 * MOMENTS + 2
+    assert len(data["tickets"]) <= STEPS
+    assert data["last"] == STEPS + 10
+    assert BUDGET_MARKS < STEPS // 2
+    assert data["marks"] == []
+
+
+# The wizard
+
+
+def arms(*names):
+    return {"arm": list(names), "minimum": [""] * len(names), "maximum": [""] * len(names)}
+
+
+def test_the_wizard_begins_a_campaign(client, db):
+    fields = {"name": "spring", "budget": "1200", "unit": "kits", "whole": "1", "choice": "more", "swing": "100"}
+    rows = {"arm": ["a", "", "b"], "minimum": ["10", "", ""], "maximum": ["", "", "80"]}
+    page = post(client, "/new", action="create", **fields, **rows)
+    assert "Campaign spring is begun." in words(page)
+    made = Campaign.open("spring", db)
+    assert (made.settings.b, made.settings.step, made.settings.unit) == (0.75, 1.0, "kits")
+    assert made.settings.sigma == pytest.approx(100 / 600**0.75)
+    assert [(arm.name, arm.minimum, arm.maximum) for arm in made.arms] == [("a", 0.1, 1.0), ("b", 0.0, 0.8)]
+    again = post(client, "/new", action="create", **fields, **rows)
+    assert again.status_code == 409
+    assert "There is a campaign 'spring' already" in error_of(again)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"name": ""}, "needs a name"),
+        ({"name": "a/b"}, "without / or"),
+        ({"budget": ""}, "budget per period is missing"),
+        ({"budget": "-5"}, "budget"),
+        ({"arm": ["", ""], "minimum": ["", ""], "maximum": ["", ""]}, "At least one arm"),
+        ({"arm": ["a", "a"], "minimum": ["", ""], "maximum": ["", ""]}, "'a'"),
+        ({"arm": ["a", "b"], "minimum": ["70", "60"], "maximum": ["", ""]}, "1"),
+        ({"choice": "exact", "b": "two"}, "B must be a number"),
+        ({"choice": "history"}, "There is no history yet"),
+        ({"choice": "?"}, "Choose an answer"),
+    ],
+)
+def test_a_wrong_answer_in_the_wizard_begins_nothing_and_keeps_what_was_typed(client, db, change, sentence):
+    fields = {"name": "spring", "budget": "1200", "choice": "half", "swing": "31.25", **arms("a", "b"), **change}
+    page = post(client, "/new", action="create", **fields)
+    assert page.status_code == 422
+    assert sentence in error_of(page)
+    assert 'value="31.25"' in page.text
+    assert Campaign.names(db) == ()
+
+
+def history(rows=80, seed=5):
+    rng = np.random.default_rng(seed)
+    lines = ["date,arm,amount,outcome"]
+    for number in range(rows):
+        for arm, mean in (("north", 2.0), ("south", 1.5)):
+            x = rng.lognormal(3, 1)
+            lines.append(f"{number:03d},{arm},{x:.4f},{mean * x + x**0.75 * 3 * rng.normal():.4f}")
+    return "\n".join(lines).encode()
+
+
+def test_the_wizard_measures_b_from_a_history_and_starts_with_it(client, db):
+    file = {"history": ("past.csv", history(), "text/csv")}
+    page = post(client, "/new", action="fit", choice="half", **arms("", ""), files=file)
+    assert page.status_code == 200
+    assert "past.csv says: b = 0.7" in words(page)
+    assert "95% interval" in words(page)
+    assert re.findall(r'name="arm"[^>]*value="([^"]*)"', page.text) == ["north", "south"]
+    fitted = html.unescape(re.search(r'name="fitted" value="([^"]*)"', page.text)[1])
+    fields = {"name": "measured", "budget": "100", "choice": "history", "fitted": fitted, **arms("north", "south")}
+    lost = post(client, "/new", action="create", take_in="1", **fields)
+    assert "choose it again" in error_of(lost)
+    page = post(client, "/new", action="create", take_in="1", **fields, files=file)
+    assert "160 rows of past.csv were taken in" in words(page)
+    made = Campaign.open("measured", db)
+    assert made.settings.b == json.loads(fitted)["b"]
+    assert made.settings.assumed == ()
+    assert made.beliefs().leader == "north"
+
+
+def test_a_history_that_cannot_be_read_is_told_in_the_wizard(client, db):
+    for content, sentence in ((b"a,b\n1,2\n", "must have columns"), (b"\xff\xfe\x00", "CSV"), (b"", "must have")):
+        page = post(client, "/new", action="fit", **arms("x"), files={"history": ("p.csv", content, "text/csv")})
+        assert page.status_code == 422
+        assert sentence in error_of(page)
+    assert "Choose a CSV file" in error_of(post(client, "/new", action="fit", **arms("x")))
+    junk = post(client, "/new", action="create", name="n", budget="1", choice="history", fitted="[1", **arms("x"))
+    assert "There is no history yet" in error_of(junk)
+
+
+def test_the_wizard_adds_a_row_without_javascript(client):
+    page = post(client, "/new", action="row", name="kept", **arms("a", "b"))
+    assert len(re.findall('data-testid="arm"', page.text)) == 3
+    assert 'value="kept"' in page.text
+
+
+def test_the_preview_plays_fifty_periods_in_the_page(client, db):
+    fields = {"budget": "1000", "choice": "half", "swing": "40", "centre": "1", "differences": "30"}
+    page = post(client, "/new", action="preview", **fields, **arms("a", "b", "c"))
+    assert page.status_code == 200
+    data = json.loads(html.unescape(re.search(r'id="preview-data">(.*?)</script>', page.text, re.S)[1]))
+    assert data["arms"] == ["a", "b", "c"]
+    assert all(len(series) == PERIODS for series in data["shares"].values())
+    assert "against splitting evenly" in words(page)
+    assert Campaign.names(db) == ()
+
+
+def test_a_preview_learns_respects_bounds_and_never_beats_knowing_the_best():
+    options = {"arms": ["a", "b"], "budget": 100.0, "b": 0.5, "sigma": 0.5, "minimum": {"a": 0.2}, "minimise": False}
+    found = preview(options, centre=1.0, spread=0.5)
+    assert min(found.shares["a"]) >= 0.2 - 1e-12
+    assert np.sum(list(found.shares.values()), axis=0) == pytest.approx(1.0)
+    assert 0.0 < found.gain[-1] < found.ceiling[-1]
+    assert found.earned - found.even == pytest.approx(found.gain[-1])
+    costs = preview({**options, "minimise": True}, centre=1.0, spread=0.5)
+    assert 0.0 < costs.gain[-1] < costs.ceiling[-1]
+    assert costs.even - costs.earned == pytest.approx(costs.gain[-1])
+    assert preview(options, centre=1.0, spread=0.5) == found
+
+
+# Who may do what
+
+
+def test_signing_in_with_a_token_and_out_again(db, ads):
+    secret = Tokens(db).create("anna", scope="write")
+    with TestClient(
+        create_app(db, access=Access(True, None)), base_url="http://127.0.0.1", headers=BROWSER
+    ) as client:
+        led = client.get("/campaigns/ads?page=1", follow_redirects=False)
+        assert led.status_code == 303
+        assert led.headers["location"] == "/login?next=%2Fcampaigns%2Fads%3Fpage%3D1"
+        wrong = post(client, "/login", token="apt_wrong", next="/campaigns/ads")
+        assert wrong.status_code == 401
+        assert "not known, or was revoked" in error_of(wrong)
+        assert "apt_wrong" not in wrong.text
+        inside = post(client, "/login", token=secret, next="/campaigns/ads")
+        assert inside.url.path == "/campaigns/ads"
+        assert "Sign out" in inside.text
+        assert secret not in inside.text
+        data = {"csrf": csrf_of(client)}
+        assert client.post("/campaigns/ads/split", data=data).status_code == 200
+        assert "Sign in" in client.post("/logout", data={"csrf": csrf_of(client)}).text
+        assert client.get("/campaigns/ads", follow_redirects=False).status_code == 303
+
+
+def test_a_token_that_may_only_read_sees_everything_and_no_forms(db, ads):
+    ads.split()
+    secret = Tokens(db).create("eve", scope="read")
+    with TestClient(
+        create_app(db, access=Access(True, None)), base_url="http://127.0.0.1", headers=BROWSER
+    ) as client:
+        post(client, "/login", token=secret)
+        page = client.get("/campaigns/ads")
+        assert "you may look, not change" in words(page)
+        for gone in (
+            'data-testid="ask"',
+            'data-testid="record"',
+            'data-testid="pause"',
+            'data-testid="save-settings"',
+        ):
+            assert gone not in page.text
+        assert client.get("/new").status_code == 403
+        refused = client.post("/campaigns/ads/split", data={"csrf": csrf_of(client)})
+        assert refused.status_code == 403
+        assert "may only read" in words(refused)
+        assert ads.period == 1
+
+
+def test_a_form_without_its_csrf_token_changes_nothing(client, ads):
+    page = client.post("/campaigns/ads/split", data={"csrf": "wrong"})
+    assert page.status_code == 403
+    assert "load the page again" in words(page)
+    assert ads.period == 0
+
+
+@pytest.mark.parametrize("path", ["//evil.example", "https://evil.example", "/\\evil", "evil", "", "/a\nb", None])
+def test_the_way_back_after_signing_in_stays_here(path):
+    assert shared.safe_next(path) == "/"
+
+
+def test_the_way_back_keeps_a_path_with_its_query():
+    assert shared.safe_next("/campaigns/ads?page=2") == "/campaigns/ads?page=2"
+
+
+# What goes wrong, and what every page keeps to
+
+
+def test_error_pages_say_what_to_do_next(client, ads):
+    for path, status in (("/nothing", 404), ("/campaigns/nobody", 404), ("/campaigns/ads/tickets/7", 404),
+                         ("/campaigns/ads/tickets/x", 422)):  # fmt: skip
+        page = client.get(path)
+        assert page.status_code == status, path
+        assert 'data-testid="error-page"' in page.text
+        assert 'href="/"' in page.text
+    assert "there are: ads" in words(client.get("/campaigns/nobody"))
+
+
+@pytest.mark.parametrize("path", ["/", "/campaigns/ads", "/campaigns/ads/tickets/1", "/new", "/login", "/nothing"])
+def test_no_page_has_inline_script_or_style_or_leaves_the_host(client, ads, path):
+    ads.split()
+    page = client.get(path)
+    assert "script-src 'self'" in page.headers["content-security-policy"]
+    assert not re.search(r"\sstyle=|<style|\son\w+=", page.text)
+    for tag in re.findall(r"<script[^>]*>", page.text):
+        assert "src=" in tag or 'type="application/json"' in tag
+    assert not re.search(r'(?:src|href|action)="(?:https?:)?//', page.text)
+
+
+def test_plotly_comes_from_the_wheel_packed_and_kept(client):
+    found = client.get("/static/plotly.min.js")
+    assert found.headers["content-encoding"] == "gzip"
+    assert "immutable" in found.headers["cache-control"]
+    assert "plotly.js v" in found.text[:100]
+    again = client.get("/static/plotly.min.js", headers={"if-none-match": found.headers["etag"]})
+    assert again.status_code == 304
+
+
+def test_every_file_that_a_page_names_is_there(client, ads):
+    for path in ("/", "/campaigns/ads", "/new"):
+        for file in set(re.findall(r'"(/static/[^"]+)"', client.get(path).text)):
+            assert client.get(html.unescape(file)).status_code == 200, file
+
+
+# Numbers that people type
+
+
+@pytest.mark.parametrize(
+    ("typed", "value"),
+    [("12", 12.0), ("-3.5", -3.5), ("1,234.5", 1234.5), ("12,5", 12.5), ("1 234,5", 1234.5), ("1e3", 1000.0),
+     ("−2", -2.0), ("1'000.25", 1000.25), ("1,234,567.", 1234567.0)],
+)  # fmt: skip
+def test_numbers_are_read_as_they_are_written(typed, value):
+    assert shared.number(typed, "x") == value
+
+
+@pytest.mark.parametrize("typed", ["", "x", "1,234", "1,2,3", "nan", "inf", "0x10", "1e999", "12,34,567"])
+def test_what_is_no_clear_number_is_refused(typed):
+    with pytest.raises(InvalidValue):
+        shared.number(typed, "the budget")

@@ -1,0 +1,315 @@
+"""`apportion serve` as an operator meets it: real processes, real signals, two workers over a real PostgreSQL."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from urllib.parse import urlsplit
+
+import pytest
+from running import PATIENCE, service, until
+from tests.live.commands import run
+
+import apportion as ap
+from apportion import extras
+from apportion.live.database import address
+from apportion.live.store import open_store
+from apportion.live.tokens import Tokens
+from apportion.web import serve
+from apportion.web.metrics import BUCKETS, Figures
+
+
+def streamed(url, path, **headers):
+    """An open event stream, its first event read."""
+    parts = urlsplit(url)
+    wire = http.client.HTTPConnection(parts.hostname, parts.port, timeout=PATIENCE)
+    wire.request("GET", path, headers=headers)
+    answer = wire.getresponse()
+    assert answer.status == 200
+    assert answer.getheader("content-type").startswith("text/event-stream")
+    assert answer.readline()
+    return wire, answer
+
+
+def figure(text, name):
+    """The sum of a metric over all labels."""
+    found = re.findall(rf"^apportion_{name}(?:\{{.*\}})? ([\d.]+)$", text, re.MULTILINE)
+    assert found, name
+    return sum(map(float, found))
+
+
+# Addresses
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.0.0.2"])
+def test_loopback_is_known(host):
+    assert serve.is_loopback(host)
+
+
+def test_others_are_not_loopback():
+    assert not serve.is_loopback("0.0.0.0")
+    assert not serve.is_loopback("192.0.2.1")
+    assert not serve.is_loopback("::")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ("--host", "0.0.0.0"),
+            "`host` must be a loopback address while there is no token; got '0.0.0.0', which others can reach: first "
+            "make a token with `apportion token create NAME`.",
+        ),
+        (("--host", "no.such.host.invalid"), "`host` must be a name or an address of this machine; got "),
+        (("--host", ""), "`host` must be a name or an address of this machine; got ''."),
+        (("--port", "70000"), "`port` must be a whole number in [0, 65535]; got 70000."),
+        (("--workers", "0"), "`workers` must be a whole number in [1, 64]; got 0."),
+        (("--log-level", "loud"), "`log_level` must be one of 'debug', 'info', 'warning', 'error'; got 'loud'."),
+        (("--db", "mysql://x/y"), "`db` must be a sqlite:// or postgresql:// URL; got mysql://."),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_sentence(sqlite, arguments, sentence):
+    done = run("serve", "--db", sqlite, *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(sentence)
+    assert done.err.count("\n") == 1
+
+
+def test_an_address_of_another_machine_is_refused(sqlite):
+    Tokens(sqlite).create("anna")
+    done = run("serve", "--db", sqlite, "--host", "192.0.2.1")
+    assert done.err == "`host` must be a name or an address of this machine; got '192.0.2.1'.\n"
+
+
+def test_a_revoked_token_does_not_open_other_addresses(sqlite):
+    Tokens(sqlite).create("anna")
+    Tokens(sqlite).revoke("anna")
+    done = run("serve", "--db", sqlite, "--host", "0.0.0.0")
+    assert done.code == 2
+    assert "while there is no token" in done.err
+
+
+def test_answers_are_sent_at_once():
+    """asyncio turns Nagle's delay off only where the socket names its protocol; with it each answer takes 40 ms."""
+    with closing(serve.listen("127.0.0.1", 0)) as listener:
+        assert listener.proto == socket.IPPROTO_TCP
+
+
+def test_a_port_in_use_gets_one_sentence(sqlite):
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        port = taken.getsockname()[1]
+        done = run("serve", "--db", sqlite, "--port", str(port))
+    assert (done.code, done.out) == (2, "")
+    assert (
+        done.err == f"`port` must be one that is free; {port} is in use on 127.0.0.1: choose another with --port.\n"
+    )
+
+
+def test_without_the_extra_it_says_what_to_install(sqlite, monkeypatch):
+    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "uvicorn" else object())
+    done = run("serve", "--db", sqlite)
+    assert (done.code, done.err) == (2, "The service needs uvicorn: pip install 'apportion[web]'.\n")
+
+
+def test_help_has_an_example():
+    done = run("serve", "--help")
+    assert "Example: apportion serve" in done.out
+    assert "--json" in done.out
+
+
+# A running service
+
+
+def test_it_says_where_it_is_answers_and_stops(sqlite):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "apportion", "serve", "--db", sqlite, "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    first, second, third = (process.stdout.readline() for _ in range(3))
+    found = re.match(r"apportion is at (http://127\.0\.0\.1:\d+) with the campaigns of (.*)\.$", first)
+    assert found, first
+    assert found[2] == sqlite
+    process.send_signal(signal.SIGINT)  # maybe before it has begun: it stops all the same
+    assert second.startswith("Everyone on this machine may use it")
+    assert third == "Ctrl+C stops it.\n"
+    with process.stdout:
+        assert process.stdout.read() == ""
+    assert process.wait(PATIENCE) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_streams_and_requests_cleanly(sqlite, number):
+    ap.Campaign.create("ads", ("a", "b"), budget=100, db=sqlite)
+    with service(sqlite) as running:
+        wire, answer = streamed(running.url, "/api/v1/campaigns/ads/stream")
+        with closing(wire):
+            text = running.ask("/metrics")[2].decode()
+            assert figure(text, "open_streams") == 1
+            assert running.stop(number) == 0
+            answer.read()  # to the last chunk: a connection that was cut would raise IncompleteRead
+        assert not [line for line in running.lines if line["level"] in ("error", "critical")]
+        done = [line for line in running.lines if line.get("path", "").endswith("/stream")]
+        assert [line["status"] for line in done] == [200]
+        with pytest.raises(ConnectionRefusedError):
+            running.ask("/healthz")
+
+
+def test_the_log_is_lines_of_json_without_secrets(sqlite):
+    ap.Campaign.create("ads", ("a", "b"), budget=100, db=sqlite)
+    secret = Tokens(sqlite).create("anna")
+    with service(sqlite) as running:
+        assert running.place["tokens_needed"]
+        assert running.ask("/api/v1/campaigns/ads")[0] == 401
+        assert running.ask("/api/v1/campaigns/ads?token=hidden", Authorization=f"Bearer {secret}")[0] == 200
+        assert running.ask("/api/v1/campaigns/ads", Authorization="Bearer apt_wrong")[0] == 401
+        assert running.ask("/api/v1/campaigns/ads", Cookie="apportion_session=crumbs")[0] == 401
+        assert running.ask("/metrics")[0] == 401
+        assert running.ask("/metrics", Authorization=f"Bearer {secret}")[0] == 200
+        assert running.ask("/healthz")[0] == 200
+        running.stop()
+        requests = [line for line in running.lines if line["event"] == "request"]
+        for line in requests:
+            assert set(line) == {"at", "level", "event", "method", "path", "status", "ms", "visitor", "worker"}
+        assert [(line["path"], line["status"], line["visitor"]) for line in requests] == [
+            ("/api/v1/campaigns/ads", 401, None),
+            ("/api/v1/campaigns/ads", 200, "anna"),
+            ("/api/v1/campaigns/ads", 401, None),
+            ("/api/v1/campaigns/ads", 401, None),
+            ("/metrics", 401, None),
+            ("/metrics", 200, "anna"),
+            ("/healthz", 200, None),
+        ]
+        for hidden in (secret, secret[4:], "apt_", "hidden", "crumbs", "Bearer"):
+            assert hidden not in running.text
+
+
+def test_a_database_that_goes_away_is_told_by_healthz(postgres, postgres_server):
+    ap.Campaign.create("ads", ("a", "b"), budget=100, db=postgres)
+    name = address(postgres).database
+    with service(postgres) as running:
+        status, _, content = running.ask("/healthz")
+        assert (status, json.loads(content)["status"]) == (200, "ok")
+        open_store(postgres).close()
+        postgres_server.psql(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false;")
+        postgres_server.psql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}';")
+        status, _, content = running.ask("/healthz")
+        assert (status, json.loads(content)) == (503, {"status": "database unavailable"})
+        postgres_server.psql(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true;")
+        assert running.ask("/healthz")[0] == 200
+
+
+def test_other_addresses_open_with_a_token(sqlite):
+    secret = Tokens(sqlite).create("anna", scope="read")
+    with service(sqlite, "--host", "0.0.0.0") as running:
+        assert not running.place["loopback"]
+        running.url = f"http://127.0.0.1:{urlsplit(running.url).port}"
+        assert running.ask("/api/v1/version")[0] == 401
+        assert running.ask("/api/v1/version", Authorization=f"Bearer {secret}", Host="service.example")[0] == 200
+        Tokens(sqlite).revoke("anna")
+        until(
+            lambda: running.ask("/api/v1/version", Authorization=f"Bearer {secret}")[0] == 401, "the end of a token"
+        )
+
+
+# Several workers
+
+
+def test_two_workers_over_postgresql_lose_nothing_and_survive_a_kill(postgres):
+    ap.Campaign.create("ads", ("a", "b"), budget=100, b=0.75, sigma=1, db=postgres)
+    clients, rounds = 4, 60 if os.environ.get("APPORTION_SOAK") else 12
+    done, failed = [], []
+    with service(postgres, "--workers", "2") as running:
+        workers = until(lambda: len(running.children()) == 2 and running.children(), "two workers")
+        until(lambda: running.text.count("Application startup complete") >= 2, "both to be ready")
+
+        def work():
+            with ap.Client(running.url, retries=8) as client:
+                campaign = client.campaign("ads")
+                for _ in range(rounds):
+                    try:
+                        split = campaign.split()
+                        campaign.record(split.ticket, {name: 1.0 for name, x in split.amounts.items() if x > 0})
+                        done.append(split.ticket)
+                    except Exception as error:
+                        failed.append(error)
+                        return
+
+        threads = [threading.Thread(target=work) for _ in range(clients)]
+        for thread in threads:
+            thread.start()
+        until(lambda: len(done) >= clients * rounds // 4 or failed, "a quarter of the work")
+        os.kill(workers[0], signal.SIGKILL)
+        for thread in threads:
+            thread.join()
+        assert not failed
+        assert sorted(done) == sorted(set(done))
+        assert len(done) == clients * rounds
+        until(lambda: len(running.children()) == 2 and workers[0] not in running.children(), "a new worker")
+        until(lambda: running.text.count("Application startup complete") >= 3, "it to be ready")
+
+        def counted():
+            text = running.ask("/metrics")[2].decode()
+            return text if figure(text, "workers") == 2 else None
+
+        text = until(counted, "both workers to be counted")
+        # Each worker answered some, and the figures are of both: at least what the one that lives was asked.
+        splits = re.findall(r'route="/api/v1/campaigns/\{name\}/splits",method="POST",status="201"\} (\d+)', text)
+        assert 0 < sum(map(int, splits)) <= clients * rounds + clients
+        answered = {line["worker"] for line in running.lines if line["event"] == "request"}
+        assert len(answered) >= 2
+        assert running.stop() == 0
+    campaign = ap.Campaign.open("ads", db=postgres)
+    assert campaign.period == len(done)  # not one more: what was sent again was done once
+    assert campaign.open_tickets == ()
+    assert campaign.check().ok
+
+
+def test_figures_of_several_workers_are_added_up(tmp_path):
+    one, other = Figures(), Figures()
+    for figures in (one, other):
+        figures.share(tmp_path)
+    one.count("/x", "GET", 200, 0.02)
+    one.count("/x", "GET", 200, 30.0)
+    one.streams = 3
+    one.publish()
+    # As if the other were another process, which lives: the parent of this one.
+    (tmp_path / f"{os.getpid()}.json").rename(tmp_path / f"{os.getppid()}.json")
+    other.count("/x", "GET", 200, 0.02)
+    other.count("/x", "POST", 500, None)
+    text = other.text(campaigns=7)
+    assert 'apportion_requests_total{route="/x",method="GET",status="200"} 3' in text
+    assert 'apportion_requests_total{route="/x",method="POST",status="500"} 1' in text
+    assert 'apportion_request_seconds_bucket{route="/x",method="GET",le="0.01"} 0' in text
+    assert 'apportion_request_seconds_bucket{route="/x",method="GET",le="0.025"} 2' in text
+    assert 'apportion_request_seconds_bucket{route="/x",method="GET",le="+Inf"} 3' in text
+    assert 'apportion_request_seconds_count{route="/x",method="GET"} 3' in text
+    assert figure(text, "request_seconds_sum") == pytest.approx(30.04)
+    assert figure(text, "open_streams") == 3
+    assert figure(text, "workers") == 2
+    assert figure(text, "campaigns") == 7
+    # A worker that died keeps its counts, and holds no stream any more.
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    (tmp_path / f"{os.getppid()}.json").rename(tmp_path / f"{gone.pid}.json")
+    text = other.text(campaigns=7)
+    assert 'apportion_requests_total{route="/x",method="GET",status="200"} 3' in text
+    assert figure(text, "open_streams") == 0
+    assert figure(text, "workers") == 1
+
+
+def test_the_figures_are_in_prometheus_format():
+    figures = Figures()
+    figures.count('/a"\\\n', "GET", 200, 0.0)
+    for line in figures.text(0).splitlines():
+        assert re.fullmatch(
+            r'# (HELP|TYPE) apportion_\w+ .+|apportion_\w+(\{(\w+="([^"\\\n]|\\.)*",?)*\})? [\d.]+', line
+        )
+    assert len(re.findall("le=", figures.text(0))) == len(BUCKETS) + 1
