@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -16,11 +16,13 @@ from apportion.confidence import anytime_rho
 from apportion.errors import ApportionError, Conflict, IncompatibleState, UnknownName
 from apportion.feasible import amounts as feasible_amounts
 from apportion.feasible import project
+from apportion.learning import Learned, learned, sums_for
 from apportion.policies import Policy, policy_from_dict
 from apportion.policies.contract import Period, decide_now
+from apportion.robust import Groups, new_past, past_from_dict, window_of
 from apportion.roster import Roster, by_name
 from apportion.split import Split
-from apportion.statistics import Floats, Statistics
+from apportion.statistics import Floats, Grid
 from apportion.tickets import Ticket, Tickets
 
 FORMAT = "apportion.allocator"
@@ -44,11 +46,13 @@ class Allocator:
     gets an error and changes nothing.
 
     - `b` and `sigma` default to the policy's. Without a σ the intervals and chances of being best are
-      unknown.
+      unknown; `Auto` learns both, and `learned` says what.
     - `horizon`: how many periods there will be, for policies that want to know.
     - `minimum`, `maximum`, `pinned`: shares by arm name. `whole`: amounts are whole units; `step`: multiples
       of it.
-    - `half_life`: how many periods until an outcome counts half, for returns that drift.
+    - `half_life`: how many periods until an outcome counts half, for returns that drift; or `window`: how many
+      periods count at all.
+    - `robust`: a few wild outcomes must not decide: a trimmed mean takes the place of the mean.
     - `level`: of the intervals in `beliefs`.
     - `minimise`: outcomes are costs; the arm with the smallest per unit is the best.
 
@@ -80,6 +84,8 @@ class Allocator:
         whole: bool = False,
         step: float | None = None,
         half_life: float | None = None,
+        window: int | None = None,
+        robust: bool = False,
         level: float = 0.95,
         minimise: bool = False,
     ) -> None:
@@ -97,8 +103,7 @@ class Allocator:
         self._rng = np.random.Generator(np.random.PCG64(self.seed))
         self._roster = Roster(arms, minimum, maximum, pinned)
         count = len(self._roster.names)
-        order = checks.number("b", getattr(policy, "b", 0.5) if b is None else b, low=0.0, high=1.0)
-        self._past = Statistics(count, order, half_life)
+        self._past = new_past(count, kept_for(policy, b), half_life, window, robust)
         self._memory = policy.initial_memory(count)
         self._tickets = self._Tickets()
         self._unit: float | None = None
@@ -116,8 +121,42 @@ class Allocator:
 
     @property
     def b(self) -> float:
-        """The exponent the statistics are kept for."""
-        return self._past.b
+        """The exponent the statistics are kept for; what is learned of it so far where the policy learns."""
+        found = self.learned
+        return float(self._past.b) if found is None else found.b
+
+    @property
+    def told_b(self) -> float | None:
+        """The exponent that was given or assumed; None where it is learned."""
+        order = getattr(self.policy, "b", None) if self._learns else self._past.b
+        return None if order is None else float(order)
+
+    @property
+    def _learns(self) -> bool:
+        return isinstance(self.policy.reads, Grid)
+
+    @property
+    def learned(self) -> Learned | None:
+        """What the outcomes say about b and σ; None for a policy that does not learn them."""
+        if not self._learns:
+            return None
+        kept, seen = self._roster.kept, self._past.sums()
+        return learned(seen if kept is None else seen.take(kept), self.sigma)
+
+    @property
+    def half_life(self) -> float | None:
+        """Periods until an outcome counts half; None: it never fades."""
+        return self._past.half_life
+
+    @property
+    def window(self) -> int | None:
+        """How many periods count; None: all."""
+        return window_of(self._past)
+
+    @property
+    def robust(self) -> bool:
+        """Whether wild outcomes are trimmed."""
+        return isinstance(self._past, Groups)
 
     @property
     def period(self) -> int:
@@ -154,7 +193,7 @@ class Allocator:
         self._memory = memory if active is None else _placed(memory, active, self._memory)
         everywhere = given if active is None else _placed(given, active, np.zeros(len(self._memory)))
         ticket = self._tickets.issue(everywhere)
-        beliefs = Beliefs(names, seen, self.sigma, self._rho(), self.level, self.minimise)
+        beliefs = self._believe(names, seen)
         return Split(ticket, amount, names, shares, given, wanted, self.policy, memory, beliefs)
 
     def tell(
@@ -206,14 +245,16 @@ class Allocator:
         """What is believed about every arm that was not removed."""
         kept = self._roster.kept
         seen = self._past.sums()
+        return self._believe(self._roster.present, seen if kept is None else seen.take(kept))
+
+    def _believe(self, names: Sequence[str], seen: Any) -> Beliefs:
+        """Beliefs from these sums: at the b they are kept for, or at the one that they tell."""
+        if not self._learns:
+            return Beliefs(names, seen, self.sigma, self._rho(self._past.b), self.level, self.minimise)
+        found = learned(seen, self.sigma)
         return Beliefs(
-            self._roster.present,
-            seen if kept is None else seen.take(kept),
-            self.sigma,
-            self._rho(),
-            self.level,
-            self.minimise,
-        )
+            names, sums_for(seen, found.b), found.sigma, self._rho(found.b), self.level, self.minimise, found
+        )  # fmt: skip
 
     # The arms
 
@@ -292,13 +333,16 @@ class Allocator:
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
         roster = Roster.from_list(state["arms"])
-        past = Statistics.from_dict(state["statistics"])
+        past = past_from_dict(state["statistics"])
+        order = None if isinstance(past.b, tuple) else past.b
         # Through the front door, so that a saved setting is checked as a given one is.
         restored = cls(
-            policy_from_dict(state["policy"]), roster.names, seed=state["seed"], b=past.b, sigma=state["sigma"],
-            horizon=state["horizon"], step=state["step"], half_life=past.half_life, level=state["level"],
-            minimise=state["minimise"],
+            policy_from_dict(state["policy"]), roster.names, seed=state["seed"], b=order, sigma=state["sigma"],
+            horizon=state["horizon"], step=state["step"], half_life=past.half_life,
+            window=window_of(past), robust=isinstance(past, Groups), level=state["level"], minimise=state["minimise"],
         )  # fmt: skip
+        if restored._past.b != past.b:
+            raise IncompatibleState("The saved state is damaged: its policy reads other sums than it holds.")
         restored._rng = _generator(state["generator"])
         restored._roster, restored._past = roster, past
         restored._memory = np.array(state["memory"], dtype=np.float64)
@@ -318,10 +362,10 @@ class Allocator:
             self._records[arms] = self.policy.prepared(arms, self.horizon)
         return self._records[arms]
 
-    def _rho(self) -> float:
-        """The anytime interval's tuning, fixed by the first budget: it must not depend on outcomes."""
+    def _rho(self, b: float) -> float:
+        """The anytime interval's tuning, fixed by the first budget: it must not depend on outcomes, but for b."""
         share = (self._unit or 1.0) * self._even_share
-        return anytime_rho(_TUNED_FOR_PERIODS * share ** (2.0 - 2.0 * self.b), -math.log1p(-self.level))
+        return anytime_rho(_TUNED_FOR_PERIODS * share ** (2.0 - 2.0 * b), -math.log1p(-self.level))
 
     def _wide(self, values: Floats) -> Floats:
         """A ticket's numbers for all arms of today: those that came later had nothing."""
@@ -378,6 +422,17 @@ class _News(NamedTuple):
     named: NDArray[np.bool_]
     outcomes: Floats
     amounts: Floats
+
+
+def kept_for(policy: Policy, b: float | None) -> Any:
+    """What the statistics are to be kept for: one b, or the orders of a policy that learns."""
+    own = getattr(policy, "b", None)
+    if not isinstance(policy.reads, Grid):
+        order = b if b is not None else 0.5 if own is None else own
+        return checks.number("b", order, low=0.0, high=1.0)
+    if b is not None and b != own:
+        raise checks.refuse("b", f"given to the policy, as {type(policy).__name__}(b={checks.shown(b)})", b)
+    return policy.reads.orders
 
 
 def _budget(value: Any) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 from apportion.confidence import anytime_radius
 from apportion.errors import UnknownName
 from apportion.estimators import information_weighted
+from apportion.learning import Learned
 from apportion.probability import best_probabilities
 from apportion.statistics import Floats, Sums
 from apportion.tables import Table, percent, readable, together
@@ -37,6 +38,7 @@ class Beliefs(Table, Mapping[str, Belief]):
     - `probability_best`: under independent N(μ*, σ²/B), by quadrature; an arm without outcomes counts as
       unknown.
     - `resource`: the amount whose outcome is known. `information`: Σ A^(2−2b).
+    - `learned`: what the outcomes say about b and σ, where the policy learns them; the columns then stand on these.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class Beliefs(Table, Mapping[str, Belief]):
         rho: float,
         level: float,
         minimise: bool = False,
+        learned: Learned | None = None,
     ) -> None:
         self._names = names
         self._seen = seen
@@ -54,6 +57,7 @@ class Beliefs(Table, Mapping[str, Belief]):
         self._rho = rho
         self.level = level
         self.minimise = minimise
+        self.learned = learned
 
     @functools.cached_property
     def _gain(self) -> Floats:
@@ -108,16 +112,16 @@ class Beliefs(Table, Mapping[str, Belief]):
 
     def at(self, index: int) -> Belief:
         """The belief about the arm at a position."""
-        mean, radius = float(self.mean[index]), float(self.radius[index])
-        observed = not math.isnan(mean)
-        return Belief(
-            mean,
-            mean - radius if observed else -math.inf,
-            mean + radius if observed else math.inf,
-            float(self.probability_best[index]),
-            float(self._seen.resource[index]),
-            float(self._seen.information[index]),
-        )
+        return self._rows[index]
+
+    @functools.cached_property
+    def _rows(self) -> list[Belief]:
+        columns = (self.mean, self.radius, self.probability_best, self._seen.resource, self._seen.information)
+        rows = []
+        for mean, radius, chance, resource, information in zip(*(column.tolist() for column in columns)):
+            low, high = (-math.inf, math.inf) if math.isnan(mean) else (mean - radius, mean + radius)
+            rows.append(Belief(mean, low, high, chance, resource, information))
+        return rows
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -135,15 +139,15 @@ class Beliefs(Table, Mapping[str, Belief]):
     @property
     def note(self) -> str:  # type: ignore[override]
         """What the columns mean."""
+        valid = "valid at any time" if self.learned is None else "for b and σ as learned"
         return (
             f"mean: estimated {'cost' if self.minimise else 'return'} per unit (raw, no prior); "
-            f"low to high: {100 * self.level:.6g}% interval, valid at any time"
+            f"low to high: {100 * self.level:.6g}% interval, {valid}"
         )
 
     def columns(self) -> dict[str, Sequence[Any]]:
         """One column per field of `Belief`."""
-        rows = [self.at(index) for index in range(len(self))]
-        fields = {name: [getattr(row, name) for row in rows] for name in Belief._fields}
+        fields = {name: [getattr(row, name) for row in self._rows] for name in Belief._fields}
         return {"arm": list(self._names), **fields}
 
     def _shown(self) -> dict[str, Sequence[Any]]:

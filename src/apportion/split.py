@@ -99,7 +99,9 @@ class Split(Table):
     @property
     def note(self) -> str:  # type: ignore[override]
         """What the policy does."""
-        return f"{type(self._policy).__name__} {self._policy.rule}." if self._policy.rule else ""
+        rule = f"{type(self._policy).__name__} {self._policy.rule}." if self._policy.rule else ""
+        learned = self.beliefs.learned
+        return rule if learned is None else f"{rule} {learned.sentence}".strip()
 
     def columns(self) -> dict[str, Sequence[Any]]:
         """One row per arm."""

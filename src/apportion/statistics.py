@@ -15,11 +15,14 @@ For one arm, over the periods s in which it got an amount A_s > 0 and an outcome
 
 An arm with A = 0 is not observed and adds nothing, also at b = 0 and b = 1. Amounts are raw (5000 EUR, 12
 kits), not shares: a budget that changes from period to period needs no special case.
+
+Where b is to be learned, the last two and Σ Y_s²·A^(−2b) are kept for each of a few orders b (`GridSums`).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -135,9 +138,51 @@ class RewardSums(NamedTuple):
     score: Floats
 
 
+class GridSums(NamedTuple):
+    """The sums for several orders b at once, from which b, σ and the means can be learned (`apportion.learning`).
+
+    `information`, `score` and `square` = Σ Y²·A^(−2b) have a row per order; the others do not depend on b.
+    """
+
+    orders: Floats
+    count: Floats  # type: ignore[assignment]  # hides tuple.count
+    resource: Floats
+    log_amount: Floats  # Σ log A
+    information: Floats
+    score: Floats
+    square: Floats
+
+    def take(self, arms: Any) -> GridSums:
+        """The sums of some arms, in the order asked for."""
+        return GridSums(self.orders, *(values[..., arms] for values in self[1:]))
+
+
+class Grid(NamedTuple):
+    """The kind of `GridSums` with these orders: one, or several evenly spaced. What a policy that learns b reads."""
+
+    orders: tuple[float, ...]
+
+
+_APART = 3  # the rows of `GridSums` that do not depend on b
+_PER_ORDER = 3
+
+
+def rows_of(kind: Any) -> int:
+    """How many numbers per arm a kind of sums keeps; a kind is a record type such as `Sums`, or a `Grid`."""
+    return _APART + _PER_ORDER * len(kind.orders) if isinstance(kind, Grid) else len(kind._fields)
+
+
+def sums_over(kind: Any, table: Floats) -> Any:
+    """The sums whose rows are those of `table`: views, not copies."""
+    if not isinstance(kind, Grid):
+        return kind(*table)
+    by_order = table[_APART:].reshape(_PER_ORDER, len(kind.orders), table.shape[1])
+    return GridSums(np.array(kind.orders), *table[:_APART], *by_order)
+
+
 def no_sums(kind: Any, arms: int) -> Any:
-    """The sums of a record type such as `Sums` before anything was observed."""
-    return kind(*np.zeros((len(kind._fields), arms)))
+    """The sums of a kind before anything was observed."""
+    return sums_over(kind, np.zeros((rows_of(kind), arms)))
 
 
 @generic
@@ -185,6 +230,44 @@ def _observe_rewards(seen: Any, arm: int, outcome: float, by: Weights) -> None:
 
 
 @kernel
+def order_terms(outcome: Any, root: Any, inverse: Any) -> Any:
+    """What one outcome adds to information, score and square of one order; `root` is A^(1−b), `inverse` 1/A."""
+    scaled = outcome * (root * inverse)
+    return root * root, outcome * (root * (root * inverse)), scaled * scaled
+
+
+@kernel
+def order_step(amount: Any, orders: Any) -> Any:
+    """What A^(1−b) is multiplied by from one order to the next."""
+    return amount ** (orders[0] - orders[1]) if len(orders) > 1 else amount
+
+
+@implements(observe, GridSums)
+def _observe_grid(seen: Any, arm: int, outcome: float, by: Weights) -> None:
+    # Of the weights only the amount may be used: the others know the b that is to be learned.
+    seen.count[arm] += 1.0
+    seen.resource[arm] += by.amount
+    seen.log_amount[arm] += math.log(by.amount)
+    root, step = by.amount ** (1.0 - seen.orders[0]), order_step(by.amount, seen.orders)
+    for place in range(len(seen.orders)):
+        information, score, square = order_terms(outcome, root, by.inverse)
+        seen.information[place, arm] += information
+        seen.score[place, arm] += score
+        seen.square[place, arm] += square
+        root *= step
+
+
+def _grid_terms(outcome: Floats, amount: Floats, orders: tuple[float, ...]) -> list[Any]:
+    """`_observe_grid` for all arms at once: what is added to each row."""
+    root, step, inverse = amount ** (1.0 - orders[0]), order_step(amount, orders), 1.0 / amount
+    found = []
+    for _ in orders:
+        found.append(order_terms(outcome, root, inverse))
+        root = root * step
+    return [1.0, amount, np.log(amount), *(term for kind in zip(*found) for term in kind)]
+
+
+@kernel
 def two_sum(a: Any, b: Any) -> Any:
     """(s, e) with s = fl(a + b) and s + e = a + b exactly (Knuth). Numbers or arrays."""
     total = a + b
@@ -222,6 +305,8 @@ class Statistics:
     precision of the weighted estimate, so intervals stay on the safe side for the *noise*; they do not cover
     the drift.
 
+    `b` may also be several orders, evenly spaced from the first to the last: then these are `GridSums`.
+
     >>> past = Statistics(arms=2, b=0.75)
     >>> past.update([0.5, 0.5], [2.0, 1.0])
     >>> past.update([1.0, 0.0], [3.0, np.nan])      # nothing spent on the second arm: nothing observed
@@ -232,13 +317,16 @@ class Statistics:
     [3.0, 0.0]
     """
 
-    def __init__(self, arms: int, b: float, half_life: float | None = None) -> None:
-        self.b = checks.number("b", b, low=0.0, high=1.0)
+    def __init__(self, arms: int, b: float | Sequence[float], half_life: float | None = None) -> None:
+        # Typed as a number, which it is but where b is to be learned.
+        order: Any = _orders(b) if isinstance(b, Sequence) else checks.number("b", b, low=0.0, high=1.0)
+        self.b = order
+        self._kind: Any = Grid(order) if isinstance(b, Sequence) else Sums
         self.half_life = None if half_life is None else checks.number("half_life", half_life, low=SHORTEST_HALF_LIFE)
         self.period = 0
         # In whole half-lives: weights are 2^(period / half_life − anchor), kept from growing large.
         self._anchor = 0
-        self._limbs = np.zeros((2, len(Sums._fields), checks.whole("arms", arms, low=0)))
+        self._limbs = np.zeros((2, rows_of(self._kind), checks.whole("arms", arms, low=0)))
 
     @property
     def arms(self) -> int:
@@ -280,12 +368,12 @@ class Statistics:
         count = checks.whole("arms", arms, low=1)
         self._limbs = np.concatenate([self._limbs, np.zeros((*self._limbs.shape[:2], count))], axis=2)
 
-    def sums(self) -> Sums:
-        """The eight sums as of the present period, each the correctly rounded exact sum."""
+    def sums(self) -> Any:
+        """`Sums`, or `GridSums`, as of the present period, each the correctly rounded exact sum."""
         values = _rounded(self._limbs)
         if self.half_life is not None:
             values /= self._weight(self.period)
-        return Sums(*values)
+        return sums_over(self._kind, values)
 
     def _weight(self, period: int) -> float:
         """2^(period / half-life − anchor), with the whole half-lives split off: they must scale exactly."""
@@ -308,7 +396,9 @@ class Statistics:
             if observed is not None:
                 amount, outcome = np.where(observed, amount, 1.0), np.where(observed, outcome, 0.0)
             increments = np.empty(self._limbs.shape[1:])
-            for row, term in zip(increments, terms(outcome, weights(amount, self.b))):
+            one_order = self._kind is Sums
+            added = terms(outcome, weights(amount, self.b)) if one_order else _grid_terms(outcome, amount, self.b)
+            for row, term in zip(increments, added):
                 row[:] = term
             if observed is not None:
                 increments *= observed
@@ -344,15 +434,26 @@ class Statistics:
     def from_dict(cls, state: dict[str, Any]) -> Statistics:
         """The statistics that `to_dict` wrote."""
         limbs = np.array(state["limbs"], dtype=np.float64)
-        whole_sums = limbs.ndim == 3 and len(limbs) >= 2 and limbs.shape[1] == len(Sums._fields)
+        restored = cls(limbs.shape[2] if limbs.ndim == 3 else 0, state["b"], state["half_life"])
+        whole_sums = limbs.ndim == 3 and len(limbs) >= 2 and limbs.shape[1:] == restored._limbs.shape[1:]
         if not whole_sums or not np.isfinite(limbs).all():
-            raise IncompatibleState("The saved statistics are damaged: eight sums per arm were expected.")
-        restored = cls(limbs.shape[2], state["b"], state["half_life"])
+            raise IncompatibleState(
+                f"The saved statistics are damaged: {len(restored._limbs[0])} sums per arm were expected."
+            )
         restored.period = checks.whole("period", state["period"], low=0)
         halvings = 0 if restored.half_life is None else int(restored.period // restored.half_life)
         restored._anchor = checks.whole("anchor", state["anchor"], low=0, high=halvings)
         restored._limbs = limbs
         return restored
+
+
+def _orders(given: Sequence[float]) -> tuple[float, ...]:
+    """Values of b, checked: one, or several at even steps."""
+    orders = tuple(checks.number("b", value, low=0.0, high=1.0) for value in given)
+    steps = np.diff(orders)
+    if not orders or (len(orders) > 1 and not (steps.min() > 0.0 and np.ptp(steps) < 1e-9)):
+        raise checks.refuse("b", "a number, or several rising at even steps", list(given))
+    return orders
 
 
 def _observed(amount: Floats, outcome: Floats) -> NDArray[np.bool_]:

@@ -83,7 +83,7 @@ def test_settings_change_all_or_none(campaign):
     assert campaign.state() == state
     campaign.change(policy="SuccessiveElimination", horizon=100)
     assert campaign.settings.policy == "SuccessiveElimination"
-    assert campaign.events()[-1].payload["old"]["policy"]["name"] == "Odds"
+    assert campaign.events()[-1].payload["old"]["policy"]["name"] == "Auto"
     campaign.split()
     assert campaign.check().exact
 

@@ -163,6 +163,14 @@ def test_a_backtest(tmp_path):
         (("amend", "ads", "1", "search=1"), "Ticket 1 is not known; open are none."),
         (("export", "ads", "--format", "xml"), "`--format` must be one of csv, json, log; got 'xml'."),
         (("settings", "ads", "--b", "2"), "`b` must be a number in [0, 1]; got 2.0."),
+        (
+            ("settings", "ads", "--unset", "budget"),
+            "`--unset` must be one of unit, horizon, step, half-life, window; got 'budget'.",
+        ),
+        (
+            ("settings", "ads", "--unset", "half-life", "--half-life", "3"),
+            "`--half-life` is given a value and unset at once; choose one.",
+        ),
         (("restore", "none.json"), "The file 'none.json' cannot be read: No such file or directory."),
         (("simulate-campaign", "ads"), "No outcome was recorded yet: there is nothing to look ahead from."),
     ],
@@ -192,6 +200,21 @@ def test_a_check_that_fails_says_so(ads):
     assert run("check", "ads").code == 1
     assert run("check", "ads", "--repair").code == 1
     assert run("check", "ads").code == 0
+
+
+def test_settings_can_be_unset(ads):
+    machine("settings", "ads", "--half-life", "30", "--horizon", "40", "--step", "50")
+    run("split", "ads")
+    run("record", "ads", "search=2500", "social=900", "video=80")
+    now = machine("settings", "ads", "--unset", "half-life", "--unset", "step", "--budget", "6000")
+    assert (now["half_life"], now["step"], now["horizon"], now["budget"]) == (None, None, 40, 6000)
+    now = machine("settings", "ads", "--window", "12", "--unset", "horizon", "--unset", "unit")
+    assert (now["window"], now["horizon"], now["unit"]) == (12, None, None)
+    assert machine("settings", "ads", "--unset", "window")["window"] is None
+    version = ap.Campaign.open("ads").version
+    assert machine("settings", "ads", "--unset", "half_life")["half_life"] is None  # it was so: nothing happens
+    assert ap.Campaign.open("ads").version == version
+    assert machine("check", "ads")["ok"]
 
 
 def test_names_are_completed(ads):

@@ -492,6 +492,47 @@ def test_chance_that_is_not_the_generators_is_caught():
         check_seed(Moody())
 
 
+# --- the recommended policy ---------------------------------------------------------------------------------
+
+
+def recommended_shares(past, t, b, sigma, left):
+    """Weights (2−2b)·left^(1/(2b−1))·odds^√κ against a leader of 1; κ at most 10, the exponent at most 5."""
+    kappa = KAPPA[b]
+    weights = odds_weights(past, sigma, math.sqrt(kappa)) / kappa * left ** min(1 / (1 - 1 / kappa), 5.0)
+    leader = past.mean.argmax()
+    weights[leader] = 1.0
+    return with_floor(weights, leader, t, (1 + kappa) / 2)
+
+
+@pytest.mark.parametrize("b", [0.6, 0.75, 0.9, 1.0])
+def test_recommended_divides_above_one_half_and_fades_towards_the_horizon(b):
+    for t, past, shares in trial(ap.Recommended(b=b, sigma=0.8), b):  # the run's horizon: 1000
+        np.testing.assert_allclose(shares, recommended_shares(past, t, b, 0.8, 1 - (t - 1) / 1000), rtol=1e-9)
+    for t, past, shares in trial(ap.Recommended(b=b, sigma=0.8, horizon=12), b):  # its own goes first
+        np.testing.assert_allclose(shares, recommended_shares(past, t, b, 0.8, 1 - (t - 1) / 12), rtol=1e-9)
+
+
+@pytest.mark.parametrize("b", [0.6, 0.9])
+def test_recommended_does_not_fade_without_a_horizon_or_past_it(b):
+    allocator, past = known_past(ap.Recommended(b=b), b)
+    shares = list(allocator.ask(1.0).shares.values())
+    np.testing.assert_allclose(shares, recommended_shares(past, 5, b, 1.0, 1.0), rtol=1e-9)
+    allocator, past = known_past(ap.Recommended(b=b, horizon=4), b)
+    shares = list(allocator.ask(1.0).shares.values())
+    np.testing.assert_allclose(shares, recommended_shares(past, 5, b, 1.0, 1.0), rtol=1e-9)
+
+
+@pytest.mark.parametrize("b", [0.0, 0.3, 0.5])
+def test_recommended_pools_by_an_optimistic_index_up_to_one_half(b):
+    for t, past, shares in trial(ap.Recommended(b=b, sigma=0.8), b, periods=40):
+        index = past.mean + 0.8 * np.sqrt(2 * np.log1p((1000 - t + 1) / (5 * past.n)) / past.B)
+        assert shares.argmax() == index.argmax()
+        assert shares.max() == 1.0
+    allocator, past = known_past(ap.Recommended(b=b), b)
+    index = past.mean + np.sqrt(2 * np.maximum(0, np.log(5 / (5 * past.n))) / past.B)
+    assert allocator.ask(1.0).shares[f"arm {index.argmax()}"] == 1.0
+
+
 # --- policies made from ours --------------------------------------------------------------------------------
 
 

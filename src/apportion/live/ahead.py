@@ -67,10 +67,16 @@ def forecast(
     places = [list(beliefs).index(name) for name in active]
     means = _draw(beliefs.mean[places], beliefs.spread[places], draws, seed)
     # The tickets stay behind: what was learned goes along, what is open does not matter here.
-    state = json.loads(campaign.state().partition("\n")[2])
-    state["tickets"] = {"issued": state["statistics"]["period"], "open": [], "completed": []}
+    learning = json.loads(campaign.state().partition("\n")[2]) if beliefs.learned else None
+    told = json.loads(campaign.state(settings.b if beliefs.learned else None).partition("\n")[2])
+    told["sigma"] = settings.sigma
 
     def start(name: str) -> Callable[[int], Allocator]:
+        goes_on = learning is not None and name.lower() == settings.policy.lower()
+        state = learning if goes_on and learning is not None else told
+        state["tickets"] = {"issued": state["statistics"]["period"], "open": [], "completed": []}
+        if goes_on:
+            return lambda world: Allocator.from_json(json.dumps(state))
         policy, _ = choose_policy(name, settings.b, settings.sigma)
         memory = policy.initial_memory(len(state["arms"])).tolist()
         plain = [value if math.isfinite(value) else str(value) for value in memory]

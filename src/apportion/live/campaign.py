@@ -11,9 +11,10 @@ from apportion import checks
 from apportion._version import __version__
 from apportion.allocator import _budget
 from apportion.beliefs import Beliefs
+from apportion.errors import Conflict
 from apportion.live.check import Check, compare
 from apportion.live.choice import choose_policy
-from apportion.live.desk import Desk
+from apportion.live.desk import Desk, write_key
 from apportion.live.events import Event, now
 from apportion.live.history import History, lines
 from apportion.live.ledger import BookedAllocator, Ledger, Settings, unit_name
@@ -74,16 +75,20 @@ class Campaign(Desk):
         whole: bool = False,
         step: float | None = None,
         half_life: float | None = None,
+        window: int | None = None,
+        robust: bool = False,
         level: float = 0.95,
         minimise: bool = False,
         seed: int | None = None,
+        key: str | None = None,
     ) -> Campaign:
-        """Begin a campaign. `Conflict` where there is one of that name."""
+        """Begin a campaign. `Conflict` where there is one of that name, unless it was begun with the same `key`."""
         title = campaign_name(name)
         chosen, assumed = choose_policy(policy, b, sigma)
         allocator = BookedAllocator(
             chosen, arms, seed=seed, b=b, sigma=sigma, horizon=horizon, minimum=minimum, maximum=maximum,
-            pinned=pinned, whole=whole, step=step, half_life=half_life, level=level, minimise=minimise,
+            pinned=pinned, whole=whole, step=step, half_life=half_life, window=window, robust=robust, level=level,
+            minimise=minimise,
         )  # fmt: skip
         roster = allocator.roster
         options = {
@@ -92,17 +97,27 @@ class Campaign(Desk):
             "minimum": {arm["name"]: arm["minimum"] for arm in roster if arm["minimum"] > 0.0},
             "maximum": {arm["name"]: arm["maximum"] for arm in roster if arm["maximum"] < 1.0},
             "seed": allocator.seed,
-            "b": allocator.b,
+            "b": allocator.told_b,
             "sigma": allocator.sigma,
             "horizon": allocator.horizon,
             "step": allocator.step,
-            "half_life": None if half_life is None else float(half_life),
+            "half_life": allocator.half_life,
+            "window": allocator.window,
+            "robust": allocator.robust,
             "level": allocator.level,
             "minimise": allocator.minimise,
         }
         settings = {"budget": _budget(budget), "unit": unit_name(unit), "assumed": list(assumed)}
-        began = Event(1, now(), "created", None, {"options": options, "settings": settings, "program": __version__})
-        return cls._begin(open_store(db), title, [began])
+        content = {"options": options, "settings": settings, "program": __version__}
+        store = open_store(db)
+        try:
+            return cls._begin(store, title, [Event(1, now(), "created", None, content, write_key(key))])
+        except Conflict:
+            with store.reading() as session:
+                known = cls(store, session.find(title), title)
+                if known._known(session, key, "created") is None:
+                    raise
+            return known
 
     @classmethod
     def _begin(cls, store: Store, name: str, events: list[Event]) -> Campaign:
@@ -255,9 +270,10 @@ class Campaign(Desk):
             book.note("arm", {"action": action, "arm": arm, **given}, key=key)
 
     def change(self, *, key: str | None = None, **changes: Any) -> Settings:
-        """Change settings: budget, unit, policy, b, sigma, level, step, horizon, half_life.
+        """Change settings: budget, unit, policy, b, sigma, level, step, horizon, half_life, window, robust.
 
-        Another b or half-life counts all that was ever told anew. The policy is told of a new b or sigma.
+        Another b, half-life, window or robust counts all that was ever told anew; of half-life and window the one
+        set last replaces the other. The policy is told of a new b or sigma.
         """
         with self._writing() as book:
             old = book.ledger.settings
@@ -368,7 +384,7 @@ class Campaign(Desk):
             beliefs, waiting = own.beliefs(), own.open_tickets
             regret = self._regret(ledger, session, beliefs)
             arms = tuple(ArmStatus(**arm, belief=beliefs.get(arm["name"])) for arm in own.roster)
-            notes = sentences(self.name, settings, waiting, regret)
+            notes = sentences(self.name, settings, waiting, regret, beliefs.learned)
             return Status(
                 self.name, own.period, waiting, beliefs.leader, regret, arms, settings, ledger.number, notes, beliefs
             )
@@ -402,9 +418,9 @@ class Campaign(Desk):
         with self._store.reading() as session:
             return list(session.events(self._id, after, limit=limit))
 
-    def state(self) -> str:
-        """The whole state as text, to the last bit: equal states are equal texts."""
-        return self._read(lambda ledger, session: ledger.text())
+    def state(self, b: float | None = None) -> str:
+        """The whole state as text, to the last bit: equal states are equal texts. `b`: as it were for that b."""
+        return self._read(lambda ledger, session: ledger.text() if b is None else ledger.text_for(b))
 
     def check(self, repair: bool = False) -> Check:
         """Rebuild everything from the events and compare with what is kept; `repair` replaces wrong snapshots."""

@@ -16,7 +16,10 @@ DEFAULT_B = 0.5
 def choose_policy(
     policy: Policy | str, b: float | None = None, sigma: float | None = None, **more: Any
 ) -> tuple[Policy, tuple[str, ...]]:
-    """The policy, and which of b and sigma had to be assumed.
+    """The policy, and which of b and sigma nobody gave: they are assumed, or learned by `Auto`.
+
+    >>> choose_policy("auto")
+    (Auto(), ('b', 'sigma'))
 
     >>> choose_policy("odds", b=0.75)
     (Odds(b=0.75), ('sigma',))
@@ -30,10 +33,11 @@ def choose_policy(
     given = {"b": b, "sigma": sigma, **more}
     chosen = {name: value for name, value in given.items() if value is not None and name in fields}
     assumed = []
-    if "b" in fields and b is None and fields["b"].default is dataclasses.MISSING:
-        chosen["b"] = DEFAULT_B
+    if "b" in fields and b is None:
         assumed.append("b")
-    if "sigma" in fields and sigma is None and isinstance(fields["sigma"].default, float):
+        if fields["b"].default is dataclasses.MISSING:
+            chosen["b"] = DEFAULT_B
+    if "sigma" in fields and sigma is None:
         assumed.append("sigma")
     try:
         return cls(**chosen), tuple(assumed)
@@ -43,7 +47,5 @@ def choose_policy(
 
 
 def _find(name: str) -> type[Policy]:
-    if name.lower() == "auto" and "Auto" not in FILES:
-        name = "Odds"
     exact = {known.lower(): known for known in FILES}
     return find_policy(exact.get(name.lower().replace("-", "").replace("_", ""), name))

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
+from apportion import extras
 from apportion.errors import ApportionError, IncompatibleState, InvalidValue
 from apportion.live.events import now
 from apportion.live.schema import REVISION
@@ -94,7 +95,7 @@ def make_engine(url: URL) -> Engine:
     try:
         return sa.create_engine(url, pool_size=16, pool_pre_ping=True, connect_args=given)
     except (ImportError, NoSuchModuleError):
-        raise StoreUnavailable("PostgreSQL needs its driver: pip install 'apportion[postgres]'.") from None
+        raise StoreUnavailable(extras.sentence("postgres")) from None
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, record: Any) -> None:

@@ -10,14 +10,13 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from apportion import checks
-from apportion.allocator import LARGEST_BUDGET, Allocator, _budget, _generator, _generator_state
-from apportion.beliefs import Beliefs
+from apportion.allocator import LARGEST_BUDGET, Allocator, _budget, _generator, _generator_state, kept_for
 from apportion.errors import IncompatibleState, InvalidValue
 from apportion.live.events import Event, told_ticket
 from apportion.live.shelf import Shelf
-from apportion.policies import policy_from_dict
+from apportion.policies import Uniform, policy_from_dict
+from apportion.robust import new_past
 from apportion.split import Split
-from apportion.statistics import Statistics
 from apportion.tickets import Ticket
 
 FORMAT = "apportion.ledger"
@@ -33,6 +32,7 @@ class Settings(NamedTuple):
     policy: str
     parameters: dict[str, Any]
     b: float
+    """What is learned so far, where nobody gave it and the policy learns; so is σ."""
     sigma: float | None
     horizon: int | None
     step: float | None
@@ -42,6 +42,8 @@ class Settings(NamedTuple):
     seed: int
     assumed: tuple[str, ...] = ()
     """Which of these were not given by anyone."""
+    window: int | None = None
+    robust: bool = False
 
 
 class BookedAllocator(Allocator):
@@ -108,18 +110,20 @@ class BookedAllocator(Allocator):
 
     def retold(self, ticket: int, payload: Payload) -> Split:
         """The split of a ticket once more, from the state before it and the payload of its event."""
-        names, before = tuple(payload["amounts"]), self.beliefs()
+        names = tuple(payload["amounts"])
         places = [self.places[name] for name in names]
         memory = np.array(payload["memory"], dtype=np.float64) if "memory" in payload else self._memory
-        beliefs = Beliefs(names, self._past.sums().take(places), self.sigma, before._rho, self.level, self.minimise)
+        beliefs = self._believe(names, self._past.sums().take(places))
         shares = np.array(payload["shares"], dtype=np.float64)
         wanted = np.array(payload["wanted"], dtype=np.float64) if "wanted" in payload else shares
         amounts = np.array(list(payload["amounts"].values()), dtype=np.float64)
         return Split(ticket, payload["budget"], names, shares, amounts, wanted, self.policy, memory[places], beliefs)
 
-    def restate(self, tickets: Callable[[int], Ticket], b: float, half_life: float | None) -> None:
-        """Count everything that was ever told anew, for another b or half-life."""
-        past = Statistics(self._past.arms, b, half_life)
+    def restate(
+        self, tickets: Callable[[int], Ticket], b: Any, half_life: float | None, window: int | None, robust: bool
+    ) -> None:
+        """Count everything that was ever told anew, for another b or another way to count."""
+        past = new_past(self._past.arms, b, half_life, window, robust)
         for number in range(1, self.period + 1):
             past.advance()
             held = tickets(number)
@@ -137,6 +141,8 @@ class BookedAllocator(Allocator):
             except Exception:
                 self.policy = old
                 raise
+            if self._learns or self.sigma is None:  # an assumed σ must not stand in the way of learning it
+                self.sigma = getattr(value, "sigma", None)
         elif name == "sigma":
             self.sigma = None if value is None else checks.number("sigma", value, above=0.0)
         elif name == "level":
@@ -180,14 +186,22 @@ class Ledger:
         return float(self._settings["budget"])
 
     @property
+    def settings_unit(self) -> str | None:
+        """What the budget is counted in."""
+        unit: str | None = self._settings["unit"]
+        return unit
+
+    @property
     def settings(self) -> Settings:
         """All of them, as they are now."""
-        own, policy = self.allocator, self.allocator.policy.to_dict()
+        own, policy, found = self.allocator, self.allocator.policy.to_dict(), self.allocator.learned
+        b, sigma = (own.b, own.sigma) if found is None else (found.b, found.sigma)
+        sigma = None if sigma is None or math.isnan(sigma) else sigma
         return Settings(
             budget=self._settings["budget"], unit=self._settings["unit"], policy=policy["name"],
-            parameters=policy["parameters"], b=own.b, sigma=own.sigma, horizon=own.horizon, step=own.step,
-            half_life=own._past.half_life, level=own.level, minimise=own.minimise, seed=own.seed,
-            assumed=tuple(self._settings["assumed"]),
+            parameters=policy["parameters"], b=b, sigma=sigma, horizon=own.horizon, step=own.step,
+            half_life=own.half_life, level=own.level, minimise=own.minimise, seed=own.seed,
+            assumed=tuple(self._settings["assumed"]), window=own.window, robust=own.robust,
         )  # fmt: skip
 
     # Events
@@ -239,7 +253,8 @@ class Ledger:
 
     def _change(self, changes: Mapping[str, Any]) -> None:
         own = self.allocator
-        known = ("budget", "unit", "policy", "sigma", "level", "step", "horizon", "b", "half_life")
+        recounts = ("b", "half_life", "window", "robust")
+        known = ("budget", "unit", "policy", "sigma", "level", "step", "horizon", *recounts)
         for name in changes:
             checks.choice("setting", name, known)
         if "budget" in changes:
@@ -249,9 +264,16 @@ class Ledger:
         for name in ("horizon", "policy", "sigma", "level", "step"):  # a horizon first: the policy may need it
             if name in changes:
                 own.set(name, policy_from_dict(changes[name]) if name == "policy" else changes[name])
-        if "b" in changes or "half_life" in changes:
-            half_life = changes.get("half_life", own._past.half_life)
-            own.restate(own.shelf.find, changes.get("b", own.b), half_life)
+        kept = own._past.b if isinstance(own._past.b, float) and not own._learns else None
+        orders = kept_for(own.policy, changes.get("b", kept))
+        if set(recounts) & set(changes) or orders != own._past.b:
+            wanted = {name: changes.get(name, getattr(own, name)) for name in recounts[1:]}
+            wanted["b"] = orders
+            # A window and a half-life exclude each other: the one that is given now takes the other's place.
+            for given, other in (("window", "half_life"), ("half_life", "window")):
+                if changes.get(given) is not None and other not in changes:
+                    wanted[other] = None
+            own.restate(own.shelf.find, **wanted)
         own._record(len(own._memory))
         self._settings["assumed"] = [name for name in self._settings["assumed"] if name not in changes]
 
@@ -265,6 +287,13 @@ class Ledger:
     def text(self) -> str:
         """The whole state as text, to the last bit."""
         return json.dumps({"format": FORMAT, "settings": self._settings}) + "\n" + self.allocator.to_json()
+
+    def text_for(self, b: float) -> str:
+        """`text` as it were for a policy that was told this b, everything counted anew."""
+        other = Ledger.from_text(self.text(), self.number)
+        other.history = self.history
+        other._change({"policy": Uniform().to_dict(), "b": b})
+        return other.text()
 
     @classmethod
     def from_text(cls, text: str, number: int) -> Ledger:

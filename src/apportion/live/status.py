@@ -7,6 +7,7 @@ import shlex
 from typing import Any, NamedTuple
 
 from apportion.beliefs import Belief, Beliefs
+from apportion.learning import Learned
 from apportion.live.ledger import Settings
 
 
@@ -56,10 +57,13 @@ class Status(NamedTuple):
         }
 
 
-def sentences(name: str, settings: Settings, waiting: tuple[int, ...], regret: float) -> tuple[str, ...]:
+def sentences(
+    name: str, settings: Settings, waiting: tuple[int, ...], regret: float, learned: Learned | None = None
+) -> tuple[str, ...]:
     """What a person should know."""
-    said = []
-    taken = [f"{'σ' if option == 'sigma' else option} = {getattr(settings, option):g}" for option in settings.assumed]
+    said = [] if learned is None else [learned.sentence]
+    assumed = settings.assumed if learned is None else ()
+    taken = [f"{'σ' if option == 'sigma' else option} = {getattr(settings, option):g}" for option in assumed]
     if taken:
         said.append(
             f"{' and '.join(taken)} {'was' if len(taken) == 1 else 'were'} assumed: give what you know with "
@@ -69,6 +73,10 @@ def sentences(name: str, settings: Settings, waiting: tuple[int, ...], regret: f
         said.append("Outcomes are costs: the arm with the smallest mean is the best.")
     if settings.half_life is not None:
         said.append(f"Outcomes count half after {settings.half_life:g} periods.")
+    if settings.window is not None:
+        said.append(f"Only outcomes of the last {settings.window} periods count.")
+    if settings.robust:
+        said.append("Wild outcomes are trimmed; the intervals are not proven for trimmed means.")
     if len(waiting) > 1:
         shown = ", ".join(map(str, waiting[-10:]))
         said.append(

@@ -42,6 +42,9 @@ _AFTER = (
     .where(events.c.campaign == sa.bindparam("campaign"), events.c.number > sa.bindparam("after"))
     .order_by(events.c.number)
 )
+_BY_KEY = sa.select(*_COLUMNS).where(
+    events.c.campaign == sa.bindparam("campaign"), events.c.key == sa.bindparam("key")
+)
 _LOCK = sa.select(campaigns.c.id).where(campaigns.c.id == sa.bindparam("campaign")).with_for_update()
 _ADD = sa.insert(events)
 
@@ -141,8 +144,7 @@ class Session:
 
     def by_key(self, campaign: int, key: str) -> Event | None:
         """The event that carries a key."""
-        wanted = sa.select(*_COLUMNS).where(events.c.campaign == campaign, events.c.key == key)
-        row = self._connection.execute(wanted).first()
+        row = self._connection.execute(_BY_KEY, {"campaign": campaign, "key": key}).first()
         return None if row is None else _event(row)
 
     def snapshot(self, campaign: int, upto: int | None = None) -> tuple[int, str] | None:

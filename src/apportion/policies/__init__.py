@@ -13,6 +13,7 @@ from apportion.policies.contract import policy_from_dict as _policy_from_dict
 
 if TYPE_CHECKING:
     from apportion.policies.adaptive_elimination import AdaptiveElimination as AdaptiveElimination
+    from apportion.policies.auto import Auto as Auto
     from apportion.policies.elimination import SuccessiveElimination as SuccessiveElimination
     from apportion.policies.full_feedback import FollowTheLeader as FollowTheLeader
     from apportion.policies.full_feedback import Hedge as Hedge
@@ -40,6 +41,7 @@ FILES = {
     "Maillard": "odds",
     "AdaptiveElimination": "adaptive_elimination",
     "Recommended": "recommended",
+    "Auto": "auto",
 }
 
 __all__ = ["FILES", "Period", "Policy", "allocate", "find_policy", "policy_from_dict", *FILES]

@@ -6,7 +6,6 @@ import math
 from typing import Any, NamedTuple
 
 from apportion import checks
-from apportion.estimators import mu_star
 from apportion.kernels import kernel
 from apportion.policies.contract import Policy
 from apportion.policies.shared import (
@@ -20,26 +19,31 @@ from apportion.policies.shared import (
 )
 from apportion.statistics import InformationSums
 
-# A rival at even odds with the leader gets this much of the leader's share. Less learns too slowly, and the tail of
-# the regret grows; more pays for knowledge that comes anyway. Between 0.3 and 1 the mean falls as the tail rises.
-RIVAL = 0.5
+# Exploration fades as (periods left / T)^(1/(2b−1)), see `Recommended`; the exponent grows without bound towards
+# b = 1/2, where larger ones stop exploring too early for two arms that are close.
+STEEPEST_FADE = 5.0
+# The index of the pooling half: 2 is the constant of the Gaussian large deviation. Less wins in the mean and loses
+# more in the tail.
+OPTIMISM = 2.0
 
 
 class Recommended(Policy):
-    """Above b = 1/2: the leader weighs 1, every other arm ½·(1 − t/T)·odds^√κ. At b ≤ 1/2: an optimistic index.
+    """Above b = 1/2 the leader weighs 1, other arms (2−2b)·(left/T)^(1/(2b−1))·odds^√κ; else an optimistic index.
 
     - b > 1/2: the odds q/(1−q) are those of arm i against the leader, with
-      q = Φ(−(μ*_lead − μ*_i)/(σ√(1/B_i + 1/B_lead))), and κ = 1/(2−2b), as in `Odds`. What is new is the weight ½ of
-      a rival at even odds, and that exploration fades towards a horizon T where one is known: what is learned late
-      cannot be used. No share falls below about t^(−α)/K, α = (1 + κ)/2, so a wrong leader is found out at a
-      finite cost.
+      q = Φ(−(μ*_lead − μ*_i)/(σ√(1/B_i + 1/B_lead))), and κ = 1/(2−2b), as in `Odds`. The two new factors come from
+      what a share a of a rival costs, a·Δ, and the information that it brings, a^(2−2b): if a unit of information is
+      still worth V, the best a solves (2−2b)·a^(1−2b)·V = Δ, so it grows with 2−2b, and as V^(1/(2b−1)). V is at
+      most in proportion to the periods left, so shares fade with that power (5 at most). Without a horizon they do
+      not fade. None falls below about t^(−α)/K, α = (1 + κ)/2, so a wrong leader is found out at a finite cost.
     - b ≤ 1/2: after a first even split, everything on the arm with the largest
-      μ* + σ√(2·max(0, log(T/(K·n)))/B), n the number of its outcomes; without a horizon t stands for T. This is the
-      index of MOSS with the constant of the Gaussian case.
+      μ* + σ√(2·log(1 + left/(K·n))/B), n the number of its outcomes, left the periods to come with this one. This is
+      the index of MOSS with the horizon that is left in place of the whole. Without a horizon the logarithm is
+      max(0, log(t/(K·n))).
 
-    What is known: nothing is proven about the dividing half; its regret was measured to stay finite for b > 1/2. For
-    the pooling half with a known horizon, MOSS with a larger constant has regret O(√(KT)); the constant here is
-    smaller and measured better. `apportion leaderboard` shows it against all others.
+    What is known: nothing is proven about either half. The regret of the dividing half was measured to stay finite
+    for b > 1/2, to 10^7 periods. For the pooling half: MOSS itself, with the whole horizon and a larger constant,
+    has regret O(√(KT)). `apportion leaderboard` shows it against all others, on its suite and on a random one.
 
     >>> Recommended(b=0.75)
     Recommended(b=0.75)
@@ -79,40 +83,64 @@ class Recommended(Policy):
 
     def allocate(self: Any, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
         """Pool by index or divide by odds."""
-        arms = len(shares)
         left = open_shares(seen.information, shares)
         if left <= 0.0:  # the first period: an even look at everything, which may already tell the best from the rest
             return
         if self.pool:
-            shares[optimistic_arm(self, period.number, seen, rng)] = left
+            arm = optimistic_arm(
+                period.number, self.horizon, self.sigma, seen.count, seen.information, seen.score, rng
+            )
+            shares[arm] = left
             return
-        leader = leading_arm(seen.score, seen.information, rng)
-        ahead = 1.0 - (period.number - 1.0) / self.horizon if self.horizon >= period.number else 1.0
-        rival = RIVAL * ahead
-        best = mu_star(seen, leader)
-        doubt = 1.0 / seen.information[leader]
-        for arm in range(arms):
-            if seen.information[arm] > 0.0:
-                gap = best - mu_star(seen, arm)
-                z = gap / (self.sigma * math.sqrt(1.0 / seen.information[arm] + doubt))
-                shares[arm] = rival * math.exp(self.tilt * log_odds_of_tail(z))
-        shares[leader] = 1.0
-        share_by_weight(shares, seen.information, left, power_floor(period.number, self.floor, arms), leader)
+        divide_by_odds(
+            period.number, self.horizon, self.sigma, self.tilt, self.floor, seen.information, seen.score, left, rng,
+            shares,
+        )  # fmt: skip
 
 
 @kernel
-def optimistic_arm(policy: Any, number: int, seen: Any, rng: Any) -> int:
-    """The observed arm with the largest index, ties broken by chance."""
-    arms = len(seen.information)
-    periods = max(policy.horizon, number)
+def divide_by_odds(
+    number: int, horizon: int, sigma: float, tilt: float, floor: float, information: Any, score: Any, left: float,
+    rng: Any, shares: Any,
+) -> None:  # fmt: skip
+    """Divide `left` over the observed arms by their odds against the leader; `tilt` is √κ, a horizon of 0 unknown.
+
+    The leader is the arm with the largest μ*; it takes what the others leave.
+    """
+    leader = leading_arm(score, information, rng)
+    rival = 1.0 / (tilt * tilt)  # 1/κ = 2−2b: what a rival at even odds gets of the leader's share
+    if horizon >= number:
+        fade = 1.0 / max(1.0 - rival, 1.0 / STEEPEST_FADE)
+        rival *= (1.0 - (number - 1.0) / horizon) ** fade
+    doubt = 1.0 / information[leader]
+    best = score[leader] * doubt
+    for arm in range(len(shares)):
+        if information[arm] > 0.0:
+            variance = 1.0 / information[arm]
+            z = (best - score[arm] * variance) / (sigma * math.sqrt(variance + doubt))
+            shares[arm] = rival * math.exp(tilt * log_odds_of_tail(z))
+    shares[leader] = 1.0
+    share_by_weight(shares, information, left, power_floor(number, floor, len(shares)), leader)
+
+
+@kernel
+def optimistic_arm(
+    number: int, horizon: int, sigma: float, count: Any, information: Any, score: Any, rng: Any
+) -> int:
+    """The observed arm with the largest index, ties broken by chance; a horizon of 0 is unknown."""
+    arms = len(information)
+    known = horizon >= number
+    left = horizon - number + 1.0 if known else float(number)
     best = -math.inf
     chosen = -1
     ties = 0
     for arm in range(arms):
-        if seen.information[arm] > 0.0:
-            variance = 1.0 / seen.information[arm]
-            room = math.log(periods / (arms * max(seen.count[arm], 1.0)))
-            index = seen.score[arm] * variance + policy.sigma * math.sqrt(2.0 * max(0.0, room) * variance)
+        if information[arm] > 0.0:
+            variance = 1.0 / information[arm]
+            room = left / (arms * max(count[arm], 1.0))
+            # While t grows the leader must lose its own bonus, or it would hide its rivals for ever.
+            room = math.log1p(room) if known else max(0.0, math.log(room))
+            index = score[arm] * variance + sigma * math.sqrt(OPTIMISM * room * variance)
             if index > best:
                 best, chosen, ties = index, arm, 1
             elif index == best:

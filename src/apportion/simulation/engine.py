@@ -12,7 +12,7 @@ from apportion.kernels import compiled, kernel
 from apportion.law import Instance, outcome
 from apportion.policies.contract import Period, Policy, allocate
 from apportion.simulation.streams import Streams, restart
-from apportion.statistics import Floats, observe, weights
+from apportion.statistics import Floats, observe, rows_of, sums_over, weights
 
 # Shares may miss 1 by rounding only.
 SUM_TOLERANCE: Final = 1e-9
@@ -176,11 +176,12 @@ class Dense:
         """One run per stream; what is wanted goes `into` the record. Returns the memory of each run at its end."""
         arms, world = self._instance.arms, self._instance
         memory = np.zeros((len(own.seeds), arms))
-        table = np.zeros((len(self._policy.reads._fields), arms))
+        table = np.zeros((rows_of(self._policy.reads), arms))
+        seen = sums_over(self._policy.reads, table)
         noise = own if common is None else common
         with np.errstate(all="ignore"):
             self._play(
-                self._prepared, self._policy.reads(*table), table, self._policy.initial_memory(arms), memory,
+                self._prepared, seen, table, self._policy.initial_memory(arms), memory,
                 world.noise, self._means, self._gaps, world.b, world.sigma, self._horizon, own.generator, own.state,
                 own.seeds, noise.generator, noise.state, noise.seeds, common is not None, self._marks, into,
             )  # fmt: skip

@@ -42,7 +42,9 @@ REHEARSED = 5
 
 @dataclass(frozen=True)
 class Informed:
-    """A policy class that is told the truth of each instance: its b, σ and means, where it takes them.
+    """A policy class that is told the truth of each instance: its b, σ and means, where it must be told.
+
+    What a policy can do without (b of `Auto`, None by default) it is not told.
 
     >>> from apportion import Instance, Odds
     >>> Informed(Odds, {"tilt": 1.0}).on(Instance((0.9, 1.0), b=0.6, sigma=2.0))
@@ -55,7 +57,7 @@ class Informed:
     def on(self, instance: Instance) -> Policy:
         """The policy for that instance."""
         truth = {"b": instance.b, "sigma": instance.sigma, "means": instance.means}
-        takes = {item.name for item in dataclasses.fields(self.cls)}  # type: ignore[arg-type]
+        takes = {item.name for item in dataclasses.fields(self.cls) if item.default is not None}  # type: ignore[arg-type]
         return self.cls(**{**{name: value for name, value in truth.items() if name in takes}, **self.parameters})
 
     @property

@@ -17,7 +17,7 @@ from apportion.policies import Policy, policy_from_dict
 from apportion.policies.contract import Period, decide, decide_now
 from apportion.simulation.engine import Dense, blank_record
 from apportion.simulation.streams import streams
-from apportion.statistics import Floats, Sums, no_sums, observe, weights
+from apportion.statistics import Floats, Grid, Sums, no_sums, observe, weights
 
 Make = Policy | Callable[[int], Policy]
 
@@ -36,16 +36,27 @@ def _for_arms(make: Make, arms: int) -> Policy:
     return make if isinstance(make, Policy) else make(arms)
 
 
+def _order(policy: Policy) -> float:
+    """The b of the worlds to try it in: its own, or 1/2 where it takes none or learns it."""
+    b = getattr(policy, "b", None)
+    return 0.5 if b is None else float(b)
+
+
+def _nothing_seen(policy: Policy, arms: int) -> Any:
+    """The sums that the policy reads in live use, before any outcome."""
+    return no_sums(policy.reads if isinstance(policy.reads, Grid) else Sums, arms)
+
+
 def _world(policy: Policy, arms: int, seed: int, scale: float = 1.0, centre: float = 0.5) -> Instance:
     means = centre + scale * np.random.default_rng(seed).random(arms)
-    return Instance(tuple(means), b=getattr(policy, "b", 0.5), sigma=scale)
+    return Instance(tuple(means), b=_order(policy), sigma=scale)
 
 
 def rollout(policy: Policy, world: Instance, periods: int, seed: int, shock: int | None = None) -> Floats:
     """The shares of a plain run, (periods, arms). `shock`: the outcomes of that period come out otherwise."""
     rng, noise = np.random.default_rng(seed), np.random.default_rng(seed + 1)
     record, memory = policy.prepared(world.arms, periods), policy.initial_memory(world.arms)
-    seen = no_sums(Sums, world.arms)
+    seen = _nothing_seen(policy, world.arms)
     history = np.empty((periods, world.arms))
     for number in range(1, periods + 1):
         shares = decide_now(record, Period(number, periods, 1.0), seen, memory, rng)
@@ -121,10 +132,10 @@ def check_permutation(make: Make) -> None:
     )
 
 
-def _some_past(policy: Policy, arms: int, rng: np.random.Generator) -> tuple[Sums, Floats]:
+def _some_past(policy: Policy, arms: int, rng: np.random.Generator) -> tuple[Any, Floats]:
     """A past without ties, close enough that every arm still has a chance."""
-    seen, memory = no_sums(Sums, arms), policy.initial_memory(arms)
-    b = getattr(policy, "b", 0.5)
+    seen, memory = _nothing_seen(policy, arms), policy.initial_memory(arms)
+    b = _order(policy)
     for _ in range(24):
         for arm, amount in enumerate(rng.dirichlet(np.ones(arms))):
             returned = amount * (0.5 + 0.1 * arm) + amount**b * rng.standard_normal()
@@ -186,7 +197,7 @@ def check_extremes(make: Make) -> None:
             if "sigma" in policy.parameters:
                 policy = dataclasses.replace(policy, sigma=sigma)  # type: ignore[type-var]
             for means in ((centre, centre, centre), (centre, centre + 1.0, centre - 1.0)):
-                world = Instance(means, b=getattr(policy, "b", 0.5), sigma=sigma)
+                world = Instance(means, b=_order(policy), sigma=sigma)
                 for shares in rollout(policy, world, 12, seed=1):
                     _require_shares(shares, f"at σ = {sigma:g}, means near {centre:g}", policy)
     policy = _for_arms(make, 2)
@@ -198,8 +209,8 @@ def check_many_arms(make: Make) -> None:
     arms = 100_000
     policy = _for_arms(make, arms)
     rng = np.random.default_rng(13)
-    record, memory, seen = policy.prepared(arms, 100), policy.initial_memory(arms), no_sums(Sums, arms)
-    b = getattr(policy, "b", 0.5)
+    record, memory, seen = policy.prepared(arms, 100), policy.initial_memory(arms), _nothing_seen(policy, arms)
+    b = _order(policy)
     for number in (1, 2, 3):
         shares = np.zeros(arms)
         compiled(decide)(record, Period(number, 100, 1.0), seen, memory, rng, shares)

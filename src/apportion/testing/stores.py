@@ -102,7 +102,7 @@ def check_the_state_follows_from_the_events(db: Database) -> None:
 
 def check_a_campaign_is_an_allocator(db: Database) -> None:
     """The same verbs on an Allocator in memory give the same splits and the same statistics."""
-    policy = find_policy("Odds")(b=0.75, sigma=2.0)  # type: ignore[call-arg]
+    policy = find_policy("Auto")(b=0.75, sigma=2.0)  # type: ignore[call-arg]
     campaign, twin = new_campaign(db), Allocator(policy, ARMS, seed=7)
     walk(campaign)
     walk(twin, allocator=True)
