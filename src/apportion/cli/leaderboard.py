@@ -9,16 +9,26 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from apportion.leaderboard import SUITE, Board, run_leaderboard
-from apportion.leaderboard.page import write_page
+from apportion import extras
+from apportion.leaderboard import SUITE, Board, Case, fresh_suite, run_leaderboard
+from apportion.leaderboard.page import write_folder
 
 
-def show_leaderboard(quick: bool, seed: int, workers: int | None, out: Path | None, as_json: bool) -> None:
-    """Run the suite and print the ranking; with `out` write the page and the picture too."""
-    board = _run(quick, seed, workers)
+def show_leaderboard(
+    quick: bool, seed: int, workers: int | None, out: Path | None, as_json: bool, fresh: int | None = None
+) -> None:
+    """Run the suite, or a random one from the seed `fresh`, and print the ranking; `out` gets the page and pictures.
+
+    What was played is kept in that folder too: a run that was interrupted goes on where it stopped.
+    """
     if out is not None:
-        command = f"apportion leaderboard{' --quick' if quick else ''} --seed {seed} --out {out}"
-        write_page(board, out, command)
+        extras.require("plot", "`--out`")  # before the work, not after it
+    cases = SUITE if fresh is None else fresh_suite(fresh)
+    asked = f"{' --quick' if quick else ''}{'' if fresh is None else f' --fresh {fresh}'} --seed {seed}"
+    kept = None if out is None else out / ("suite.json" if fresh is None else "fresh.json")
+    board = _run(cases, quick, seed, workers, kept, f"apportion leaderboard{asked} --out {out}")
+    if out is not None:
+        write_folder(out)
     ranking = board.ranking().reset_index()
     if as_json:
         print(json.dumps(json.loads(ranking.to_json(orient="records")), indent=2))
@@ -27,16 +37,19 @@ def show_leaderboard(quick: bool, seed: int, workers: int | None, out: Path | No
     for name in ("policy", "mean", "99% quantile", "worst case", "cases"):
         table.add_column(name, justify="left" if name == "policy" else "right")
     for row in ranking.to_dict(orient="records"):
-        cells = (f"{row['mean']:.3f}", f"{row['tail']:.3f}", f"{row['worst']:.2f}", str(row["cases"]))
-        table.add_row(str(row["policy"]), *cells)
+        cells = (f"{row['mean']:.3f} ({row['mean_error']:.3f})", f"{row['tail']:.3f} ({row['tail_error']:.3f})")
+        table.add_row(str(row["policy"]), *cells, f"{row['worst']:.2f}", str(row["cases"]))
     Console().print(table)
 
 
-def _run(quick: bool, seed: int, workers: int | None) -> Board:
-    if not sys.stderr.isatty():
-        return run_leaderboard(quick=quick, seed=seed, workers=workers)
+def _run(
+    cases: tuple[Case, ...], quick: bool, seed: int, workers: int | None, kept: Path | None, command: str
+) -> Board:
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True)) as bar:
-        line = bar.add_task("cases", total=len(SUITE))
-        return run_leaderboard(quick=quick, seed=seed, workers=workers, on_case=lambda case: bar.advance(line))
+    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+        line = bar.add_task("cases", total=len(cases))
+        return run_leaderboard(
+            cases=cases, quick=quick, seed=seed, workers=workers, kept=kept, command=command,
+            on_case=lambda case: bar.advance(line),
+        )  # fmt: skip

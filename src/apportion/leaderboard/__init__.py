@@ -5,6 +5,6 @@ there: once for the mean regret, once for its 99% quantile. 1 is best everywhere
 """
 
 from apportion.leaderboard.board import Board, run_leaderboard
-from apportion.leaderboard.suite import SUITE, Case
+from apportion.leaderboard.suite import SUITE, Case, fresh_suite
 
-__all__ = ["SUITE", "Board", "Case", "run_leaderboard"]
+__all__ = ["SUITE", "Board", "Case", "fresh_suite", "run_leaderboard"]

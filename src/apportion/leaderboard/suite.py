@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
+
+import numpy as np
 
 from apportion.law import Instance
 from apportion.noise import noise_family
@@ -83,3 +86,34 @@ SUITE: tuple[Case, ...] = (
     Case(GOOD, 5, 0.3, 1.0, 1_000),
     Case(TIED, 30, 0.5, 1.0, 3_000, "uniform"),
 )
+
+FRESH_CASES = 44
+# K·T is held to this, so that a fresh suite takes about as long as the fixed one.
+LARGEST_CASE = 500_000
+
+
+def fresh_suite(seed: int, count: int = FRESH_CASES) -> tuple[Case, ...]:
+    """A suite drawn at random, which no constant of any policy was chosen on.
+
+    b is uniform on [0, 1], or in one case of four one of 0, ¼, ½, 0.6, ¾, 0.9, 1; K from 2 to 200, T from 100 to
+    100,000 and the gap from 0.1 to 1 are uniform on a logarithmic scale (K·T at most 500,000; the gaps of `linear`
+    are 3/K of that), shape and noise any of the four and of the three. Many of them are too short for their gap, as
+    in life: no policy can do much better than another there.
+
+    >>> fresh_suite(1, 1) == fresh_suite(1, 2)[:1]
+    True
+    """
+    rng = np.random.default_rng(seed)
+    found: dict[str, Case] = {}
+    while len(found) < count:
+        b = float(rng.choice([0.0, 0.25, 0.5, 0.6, 0.75, 0.9, 1.0]) if rng.random() < 0.25 else rng.uniform(0.0, 1.0))
+        arms, horizon = (
+            round(math.exp(rng.uniform(math.log(a), math.log(z)))) for a, z in ((2, 200), (100, 100_000))
+        )
+        family = (GOOD, LINEAR, CLUSTERED, TIED)[rng.integers(4)]
+        noise = ("gaussian", "rademacher", "uniform")[rng.integers(3)]
+        gap = math.exp(rng.uniform(math.log(0.1), 0.0)) * (3.0 / arms if family == LINEAR else 1.0)
+        if arms * horizon <= LARGEST_CASE:
+            case = Case(family, arms, float(f"{gap:.2g}"), round(b, 2), horizon, noise)
+            found.setdefault(case.label, case)
+    return tuple(found.values())

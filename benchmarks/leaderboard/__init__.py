@@ -1,0 +1,1 @@
+"""The regret leaderboard; all of it is in `apportion.leaderboard`, this only makes `docs/leaderboard` again."""
