@@ -244,10 +244,10 @@ def test_starving_an_arm_makes_failures_more_frequent_than_hoeffding_for_fixed_i
 # ---- floors: the default policy ----
 
 FLOORED = {
-    "recommended": (lambda b: ap.Recommended(b=b), 0.5),
-    "odds": (lambda b: ap.Odds(b=b), 1.0),
-    "odds, tilt 1/2": (lambda b: ap.Odds(b=b, tilt=0.5), 1.0),
-    "maillard": (lambda b: ap.Maillard(b=b), 1.0),
+    "recommended": (lambda b: ap.Recommended(b=b), lambda b: max(2 - 2 * b, 0.1)),
+    "odds": (lambda b: ap.Odds(b=b), lambda b: 1.0),
+    "odds, tilt 1/2": (lambda b: ap.Odds(b=b, tilt=0.5), lambda b: 1.0),
+    "maillard": (lambda b: ap.Maillard(b=b), lambda b: 1.0),
 }
 
 
@@ -255,7 +255,7 @@ FLOORED = {
 @pytest.mark.parametrize("name", list(FLOORED))
 def test_shares_are_within_what_the_floor_theorem_asks_for(name, b):
     """No chance in it: every share at least t^(-alpha)/(2K), a rival's at most t^(-alpha)/K + rival exp(-z^2/4)."""
-    make, rival = FLOORED[name]
+    make, rival = FLOORED[name][0], FLOORED[name][1](b)
     policy, arms, rng, means = make(b), 6, np.random.default_rng(27), np.array(linear(6, 1.0))
     past = Statistics(arms, b)
     record, alpha = policy.prepared(arms, None), theory.floor_exponent(b)
@@ -282,7 +282,7 @@ def test_regret_is_below_the_floor_bound(name):
     make, rival = FLOORED[name]
     for b, means, horizon in ((1.0, (9.0, 0.0, 0.0), 2000), (1.0, (3.0, 2.0, 1.0), 2000), (0.9, (9.0, 0.0), 2000)):
         found = upper(regrets(make(b), ap.Instance(means, b=b), horizon, 40 * MORE, seed=28))
-        bound = theory.floor_regret_bound(means, b, rival=rival)
+        bound = theory.floor_regret_bound(means, b, rival=rival(b))
         assert found <= bound
         assert bound < 0.5 * horizon * means[0]
 

@@ -4,7 +4,8 @@ Thompson sampling in the classical bandit makes the *information* flow to each a
 probability p of being best. With divisible resource the information in a share is A^(2−2b), so shares go as
 p^κ, κ = 1/(2−2b): κ = 1 at b = 1/2, and follow-the-leader as b → 1, which is right for full feedback. With
 p ≈ exp(−BΔ²/2σ²) the shares of a bad arm fall as t^(−κ), summable exactly when b > 1/2. This is a heuristic
-that measures well, not a theorem: no regret bound is known for these three policies.
+that measures well, not a theorem. With a floor, regret is proven to stay finite for b > 1/2 for `Odds` and `Maillard`
+(`apportion.theory.floor_regret_bound`, docs/theory.md), with a constant too large to be of use.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ class Odds(InformationMatching):
 
     q_i is the chance that arm i beats the leader, under independent normal beliefs. As good as `Matching` at
     a fraction of the cost. Measured at T = 10^4, K = 5, b = 0.75, gap 0.5: regret 18 where Algorithm 1 has
-    3507, Algorithm 2 1708 and pooled Thompson sampling 80. No bound is proven; with σ or b far too small it
+    3507, Algorithm 2 1708 and pooled Thompson sampling 80. Over all gaps nothing is proven; with σ or b far too small it
     can trust a wrong leader for as long as the floor takes to correct it.
 
     >>> Odds(b=0.75)
@@ -134,7 +135,7 @@ class Maillard(InformationMatching):
     """A_i ∝ exp(−B_i·d_i²/2σ²)^tilt, d_i = μ*_lead − μ*_i: closed form, one exponential per arm.
 
     Maillard sampling, shared out instead of sampled. Cheaper than `Odds`; it takes the leader's mean as
-    known, so it turns away from close rivals sooner. No bound is proven for the divided form.
+    known, so it turns away from close rivals sooner. Over all gaps nothing is proven.
 
     >>> Maillard(b=0.9, tilt=1.0, floor=0)
     Maillard(b=0.9, tilt=1.0, floor=0.0)

@@ -40,9 +40,10 @@ def floor_regret_bound(
 
     For any policy that splits the first period evenly, gives every arm at least t^(-alpha)/(2K), and an arm other
     than the leader (by the information-weighted mean) at most t^(-alpha)/K + rival exp(-z^2/4), z the distance to
-    the leader in standard deviations: `rival` is 1/2 for `Recommended`, and 1 for `Odds` and `Maillard` at a tilt of
-    at least 1/2. Sub-Gaussian noise, b and sigma known. It shows that regret is finite and is useless as a forecast:
-    it is of the size of Theorem 4, where the measured regret is that of the best policies known.
+    the leader in standard deviations: `rival` is max(2-2b, 0.1) for `Recommended`, and 1 for `Odds` and
+    `Maillard` at a tilt of at least 1/2. Sub-Gaussian noise, b and sigma known. It shows that regret is finite
+    and is useless as a forecast: it is of the size of Theorem 4, where the measured regret is that of the best
+    policies known.
 
     >>> f"{floor_regret_bound([0.5, 0.0], b=0.75, rival=0.5):.3g}", f"{floor_regret_bound([9, 0], b=1.0):.3g}"
     ('5.11e+08', '15.3')
