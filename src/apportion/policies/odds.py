@@ -106,8 +106,8 @@ class Odds(InformationMatching):
 
     q_i is the chance that arm i beats the leader, under independent normal beliefs. As good as `Matching` at
     a fraction of the cost. Measured at T = 10^4, K = 5, b = 0.75, gap 0.5: regret 18 where Algorithm 1 has
-    3507, Algorithm 2 1708 and pooled Thompson sampling 80. Over all gaps nothing is proven; with σ or b far too small it
-    can trust a wrong leader for as long as the floor takes to correct it.
+    3507, Algorithm 2 1708 and pooled Thompson sampling 80. Over all gaps nothing is proven; with σ or b far too small
+    it can trust a wrong leader for as long as the floor takes to correct it.
 
     >>> Odds(b=0.75)
     Odds(b=0.75)
