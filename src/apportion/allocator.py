@@ -5,34 +5,29 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from apportion import checks
 from apportion.beliefs import Beliefs
+from apportion.chance import fresh_seed, generator_from, generator_state
 from apportion.confidence import anytime_rho
-from apportion.errors import ApportionError, Conflict, IncompatibleState, UnknownName
+from apportion.errors import ApportionError, Conflict, IncompatibleState
 from apportion.feasible import amounts as feasible_amounts
 from apportion.feasible import project
 from apportion.learning import Learned, learned, sums_for
 from apportion.policies import Policy, policy_from_dict
 from apportion.policies.contract import Period, decide_now
 from apportion.robust import Groups, new_past, past_from_dict, window_of
-from apportion.roster import Roster, by_name
+from apportion.roster import Roster
 from apportion.split import Split
 from apportion.statistics import Floats, Grid
 from apportion.tickets import Ticket, Tickets
+from apportion.told import News, budget_amount, outcome_shown, read_news
 
 FORMAT = "apportion.allocator"
 VERSION = 1
-
-# Within these the square of a budget (its information at b = 0) and a return per unit stay in the range of
-# floating point.
-SMALLEST_BUDGET = 1e-100
-LARGEST_BUDGET = 1e100
-LARGEST_OUTCOME = 1e100
 
 # The anytime interval is narrowest at about this many periods of even shares; it holds at any other time too.
 _TUNED_FOR_PERIODS = 20.0
@@ -99,7 +94,7 @@ class Allocator:
         if checks.flag("whole", whole) and step is not None:
             raise checks.refuse("step", "left out where `whole` is True", step)
         self.step = 1.0 if whole else None if step is None else checks.number("step", step, above=0.0)
-        self.seed = _fresh_seed() if seed is None else checks.whole("seed", seed, low=0)
+        self.seed = fresh_seed() if seed is None else checks.whole("seed", seed, low=0)
         self._rng = np.random.Generator(np.random.PCG64(self.seed))
         self._roster = Roster(arms, minimum, maximum, pinned)
         count = len(self._roster.names)
@@ -172,7 +167,7 @@ class Allocator:
 
     def ask(self, budget: float = 1.0) -> Split:
         """The next split of `budget`, with a ticket to tell its outcomes by."""
-        amount = _budget(budget)
+        amount = budget_amount(budget)
         active = self._roster.active
         names, low, high = self._roster.bounds(active)
         unit = amount if self._unit is None else self._unit
@@ -209,14 +204,14 @@ class Allocator:
         telling something else is a `Conflict`. A pandas Series will do in place of a dict.
         """
         held = self._tickets.find(ticket)
-        news = self._read(held, outcomes, amounts)
+        news = read_news(held, self._roster, outcomes, amounts)
         changed = (news.outcomes != held.outcomes) & ~(np.isnan(news.outcomes) & np.isnan(held.outcomes))
         conflict = held.told & (changed | (news.amounts != held.amounts))
         if conflict.any():
             place = int(conflict.argmax())
             raise Conflict(
-                f"Ticket {held.number} already has an outcome of {_shown(held.outcomes[place])} from an amount "
-                f"of {held.amounts[place]:g} for '{self._roster.names[place]}'; use `amend` to correct it."
+                f"Ticket {held.number} already has an outcome of {outcome_shown(held.outcomes[place])} from an "
+                f"amount of {held.amounts[place]:g} for '{self._roster.names[place]}'; use `amend` to correct it."
             )
         fresh = np.where(news.named & ~held.told, news.outcomes, math.nan)
         self._past.update(self._wide(news.amounts), self._gain(fresh), held.number)
@@ -230,7 +225,7 @@ class Allocator:
     ) -> None:
         """Correct outcomes that were told, or the `amounts` they came from: the old are taken back exactly."""
         held = self._tickets.find(ticket)
-        news = self._read(held, outcomes, amounts)
+        news = read_news(held, self._roster, outcomes, amounts)
         touched = news.named | (news.amounts != held.amounts)
         missing = touched & ~held.told
         if missing.any():
@@ -298,7 +293,7 @@ class Allocator:
             "minimise": self.minimise,
             "step": self.step,
             "seed": self.seed,
-            "generator": _generator_state(self._rng),
+            "generator": generator_state(self._rng),
             "arms": self._roster.to_list(),
             "statistics": self._past.to_dict(),
             "memory": [value if math.isfinite(value) else str(value) for value in self._memory.tolist()],
@@ -343,10 +338,10 @@ class Allocator:
         )  # fmt: skip
         if restored._past.b != past.b:
             raise IncompatibleState("The saved state is damaged: its policy reads other sums than it holds.")
-        restored._rng = _generator(state["generator"])
+        restored._rng = generator_from(state["generator"])
         restored._roster, restored._past = roster, past
         restored._memory = np.array(state["memory"], dtype=np.float64)
-        restored._unit = None if state["unit"] is None else _budget(state["unit"])
+        restored._unit = None if state["unit"] is None else budget_amount(state["unit"])
         restored._even_share = checks.number("even_share", state["even_share"], above=0.0, high=1.0)
         restored._tickets = cls._Tickets.from_dict(state["tickets"], len(roster.names))
         if not (len(roster.names),) == (past.arms,) == restored._memory.shape:
@@ -376,52 +371,10 @@ class Allocator:
         """A ticket's outcomes as the statistics take them in: what is to be made large."""
         return self._wide(-outcomes if self.minimise else outcomes)
 
-    def _read(self, held: Ticket, outcomes: Mapping[str, float | None], amounts: Mapping[str, float] | None) -> _News:
-        """What the ticket will hold once these are taken in, checked; changes nothing."""
-        given = by_name("outcomes", outcomes)
-        if not given:
-            raise checks.refuse("outcomes", "a mapping with at least one arm", outcomes)
-        places = self._places(held, tuple(given))
-        named = np.zeros(len(held.told), dtype=bool)
-        named[places] = True
-        now = held.outcomes.copy()
-        now[places] = _outcomes(given)
-        spent = held.amounts
-        if amounts is not None:
-            actual = by_name("amounts", amounts)
-            spent = spent.copy()
-            for name, place in zip(actual, self._places(held, tuple(actual), one_by_one=True).tolist()):
-                spent[place] = checks.number(f"amount of '{name}'", actual[name], low=0.0, high=LARGEST_BUDGET)
-        unspent = (spent == 0.0) & (now != 0.0) & ~np.isnan(now)
-        if unspent.any():
-            place = int(unspent.argmax())
-            name = self._roster.names[place]
-            raise checks.refuse(f"outcome of '{name}'", "0 or left out, as nothing was spent on it", now[place])
-        return _News(named, now, spent)
-
-    def _places(self, held: Ticket, names: tuple[str, ...], one_by_one: bool = False) -> Any:
-        """Where the named arms stand in the ticket: all of it, or an index array."""
-        if not one_by_one and len(names) == len(held.amounts) and names == self._roster.names:
-            return slice(None)
-        places = np.array([self._roster.index(name) for name in names], dtype=np.int64)
-        late = places >= len(held.amounts)
-        if late.any():
-            name = names[int(late.argmax())]
-            raise UnknownName(f"Arm '{name}' came after ticket {held.number} and has no part in it.")
-        return places
-
-    def _keep(self, held: Ticket, news: _News) -> None:
+    def _keep(self, held: Ticket, news: News) -> None:
         held.amounts, held.outcomes = news.amounts, news.outcomes
         held.told |= news.named
         self._tickets.settle(held)
-
-
-class _News(NamedTuple):
-    """What a ticket is to hold: all amounts and outcomes, and which arms were named."""
-
-    named: NDArray[np.bool_]
-    outcomes: Floats
-    amounts: Floats
 
 
 def kept_for(policy: Policy, b: float | None) -> Any:
@@ -435,57 +388,8 @@ def kept_for(policy: Policy, b: float | None) -> Any:
     return policy.reads.orders
 
 
-def _budget(value: Any) -> float:
-    checks.number("budget", value, above=0.0)
-    return checks.number("budget", value, low=SMALLEST_BUDGET, high=LARGEST_BUDGET)
-
-
-def _outcomes(given: Mapping[str, Any]) -> Floats:
-    """Outcomes as numbers, NaN for None; anything that is no finite number is refused."""
-    if set(map(type, given.values())) == {float}:
-        values = np.array(list(given.values()))
-        if (np.abs(values) <= LARGEST_OUTCOME).all():
-            return values
-    return np.array([math.nan if value is None else _outcome(name, value) for name, value in given.items()])
-
-
-def _outcome(name: str, value: Any) -> float:
-    checks.number(f"outcome of '{name}'", value)
-    return checks.number(f"outcome of '{name}'", value, low=-LARGEST_OUTCOME, high=LARGEST_OUTCOME)
-
-
 def _placed(values: Floats, places: Any, where: Floats) -> Floats:
     """A copy of `where` with `values` at some places."""
     filled = where.copy()
     filled[places] = values
     return filled
-
-
-def _fresh_seed() -> int:
-    entropy = np.random.SeedSequence().entropy
-    return int(entropy) % 2**63  # type: ignore[arg-type]
-
-
-def _generator_state(rng: np.random.Generator) -> dict[str, Any]:
-    state: dict[str, Any] = dict(rng.bit_generator.state)
-    # Integers beyond 2^53 as text: not every reader of JSON keeps them.
-    state["state"] = {name: str(value) for name, value in state["state"].items()}
-    return state
-
-
-def _generator(state: dict[str, Any]) -> np.random.Generator:
-    if state["bit_generator"] != "PCG64":
-        raise IncompatibleState(f"The saved generator must be PCG64; got {state['bit_generator']!r}.")
-    bits = np.random.PCG64()
-    inner = state["state"]
-    bits.state = {
-        "bit_generator": "PCG64",
-        "state": {"state": int(inner["state"]), "inc": int(inner["inc"])},
-        "has_uint32": int(state["has_uint32"]),
-        "uinteger": int(state["uinteger"]),
-    }
-    return np.random.Generator(bits)
-
-
-def _shown(outcome: float) -> str:
-    return "no data" if math.isnan(outcome) else f"{outcome:g}"

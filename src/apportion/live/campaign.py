@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from apportion import checks
 from apportion._version import __version__
-from apportion.allocator import _budget
 from apportion.beliefs import Beliefs
 from apportion.errors import Conflict
 from apportion.live.check import Check, compare
@@ -24,6 +23,7 @@ from apportion.live.store import Session, Store, open_store
 from apportion.policies import Policy
 from apportion.roster import by_name
 from apportion.split import Split
+from apportion.told import budget_amount
 
 
 class Arm(NamedTuple):
@@ -107,7 +107,7 @@ class Campaign(Desk):
             "level": allocator.level,
             "minimise": allocator.minimise,
         }
-        settings = {"budget": _budget(budget), "unit": unit_name(unit), "assumed": list(assumed)}
+        settings = {"budget": budget_amount(budget), "unit": unit_name(unit), "assumed": list(assumed)}
         content = {"options": options, "settings": settings, "program": __version__}
         store = open_store(db)
         try:

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from apportion import checks
-from apportion.allocator import LARGEST_BUDGET, Allocator, _budget, _generator, _generator_state, kept_for
+from apportion.allocator import Allocator, kept_for
+from apportion.chance import generator_from, generator_state
 from apportion.errors import IncompatibleState, InvalidValue
 from apportion.live.events import Event, told_ticket
 from apportion.live.shelf import Shelf
@@ -18,6 +19,7 @@ from apportion.policies import Uniform, policy_from_dict
 from apportion.robust import new_past
 from apportion.split import Split
 from apportion.tickets import Ticket
+from apportion.told import LARGEST_BUDGET, budget_amount
 
 FORMAT = "apportion.ledger"
 
@@ -79,7 +81,7 @@ class BookedAllocator(Allocator):
         for name, amount in payload["amounts"].items():
             amounts[self.places[name]] = checks.number(f"amount of '{name}'", amount, low=0.0, high=LARGEST_BUDGET)
         if self._unit is None:
-            self._unit = _budget(payload["budget"])
+            self._unit = budget_amount(payload["budget"])
         self._past.advance()
         if "memory" in payload:
             memory = np.array(payload["memory"], dtype=np.float64)
@@ -87,7 +89,7 @@ class BookedAllocator(Allocator):
                 raise IncompatibleState("A split in the log contradicts itself.")
             self._memory = memory
         if "generator" in payload:
-            self._rng = _generator(payload["generator"])
+            self._rng = generator_from(payload["generator"])
         return self._tickets.issue(amounts)
 
     def ask_booked(self, budget: float) -> tuple[Split, Payload]:
@@ -103,7 +105,7 @@ class BookedAllocator(Allocator):
         if split._wanted is not split._shares:
             payload["wanted"] = split._wanted.tolist()
         if self._rng.bit_generator.state != position:
-            payload["generator"] = _generator_state(self._rng)
+            payload["generator"] = generator_state(self._rng)
         if not np.array_equal(memory, self._memory, equal_nan=True):
             payload["memory"] = [value if math.isfinite(value) else str(value) for value in self._memory.tolist()]
         return split, payload
@@ -258,7 +260,7 @@ class Ledger:
         for name in changes:
             checks.choice("setting", name, known)
         if "budget" in changes:
-            self._settings["budget"] = _budget(changes["budget"])
+            self._settings["budget"] = budget_amount(changes["budget"])
         if "unit" in changes:
             self._settings["unit"] = unit_name(changes["unit"])
         for name in ("horizon", "policy", "sigma", "level", "step"):  # a horizon first: the policy may need it
@@ -275,7 +277,10 @@ class Ledger:
                     wanted[other] = None
             own.restate(own.shelf.find, **wanted)
         own._record(len(own._memory))
-        self._settings["assumed"] = [name for name in self._settings["assumed"] if name not in changes]
+        still = [name for name in self._settings["assumed"] if name not in changes]
+        # What is taken back is not known any more: it is learned again.
+        gone = [name for name in ("b", "sigma") if own._learns and changes.get(name, ...) is None]
+        self._settings["assumed"] = sorted({*still, *gone})
 
     def _fetch(self, ticket: int) -> Ticket:
         if self.history is None:

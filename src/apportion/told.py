@@ -1,0 +1,98 @@
+"""What people tell about a ticket, read by arm name and checked, before anything is changed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apportion import checks
+from apportion.errors import UnknownName
+from apportion.roster import Roster, by_name
+from apportion.statistics import Floats
+from apportion.tickets import Ticket
+
+# Within these the square of a budget (its information at b = 0) and a return per unit stay in the range of
+# floating point.
+SMALLEST_BUDGET = 1e-100
+LARGEST_BUDGET = 1e100
+LARGEST_OUTCOME = 1e100
+
+
+class News(NamedTuple):
+    """What a ticket is to hold: all amounts and outcomes, and which arms were named."""
+
+    named: NDArray[np.bool_]
+    outcomes: Floats
+    amounts: Floats
+
+
+def read_news(
+    held: Ticket, roster: Roster, outcomes: Mapping[str, float | None], amounts: Mapping[str, float] | None
+) -> News:
+    """What the ticket will hold once these are taken in, checked; changes nothing."""
+    given = by_name("outcomes", outcomes)
+    if not given:
+        raise checks.refuse("outcomes", "a mapping with at least one arm", outcomes)
+    places = _places(held, roster, tuple(given))
+    named = np.zeros(len(held.told), dtype=bool)
+    named[places] = True
+    now = held.outcomes.copy()
+    now[places] = _outcomes(given)
+    spent = held.amounts
+    if amounts is not None:
+        actual = by_name("amounts", amounts)
+        spent = spent.copy()
+        for name, place in zip(actual, _places(held, roster, tuple(actual), one_by_one=True).tolist()):
+            spent[place] = checks.number(f"amount of '{name}'", actual[name], low=0.0, high=LARGEST_BUDGET)
+    unspent = (spent == 0.0) & (now != 0.0) & ~np.isnan(now)
+    if unspent.any():
+        place = int(unspent.argmax())
+        raise checks.refuse(
+            f"outcome of '{roster.names[place]}'", "0 or left out, as nothing was spent on it", now[place]
+        )
+    return News(named, now, spent)
+
+
+def _places(held: Ticket, roster: Roster, names: tuple[str, ...], one_by_one: bool = False) -> Any:
+    """Where the named arms stand in the ticket: all of it, or an index array."""
+    if not one_by_one and len(names) == len(held.amounts) and names == roster.names:
+        return slice(None)
+    places = np.array([roster.index(name) for name in names], dtype=np.int64)
+    late = places >= len(held.amounts)
+    if late.any():
+        name = names[int(late.argmax())]
+        raise UnknownName(f"Arm '{name}' came after ticket {held.number} and has no part in it.")
+    return places
+
+
+def _outcomes(given: Mapping[str, Any]) -> Floats:
+    """Outcomes as numbers, NaN for None; anything that is no finite number is refused."""
+    if set(map(type, given.values())) == {float}:
+        values = np.array(list(given.values()))
+        if (np.abs(values) <= LARGEST_OUTCOME).all():
+            return values
+    return np.array([math.nan if value is None else _outcome(name, value) for name, value in given.items()])
+
+
+def _outcome(name: str, value: Any) -> float:
+    checks.number(f"outcome of '{name}'", value)
+    return checks.number(f"outcome of '{name}'", value, low=-LARGEST_OUTCOME, high=LARGEST_OUTCOME)
+
+
+def budget_amount(value: Any) -> float:
+    """A budget that can be split: above 0, and within what floating point can square."""
+    checks.number("budget", value, above=0.0)
+    return checks.number("budget", value, low=SMALLEST_BUDGET, high=LARGEST_BUDGET)
+
+
+def outcome_shown(outcome: float) -> str:
+    """An outcome in words: NaN is one that will not come.
+
+    >>> outcome_shown(12.5), outcome_shown(math.nan)
+    ('12.5', 'no data')
+    """
+    return "no data" if math.isnan(outcome) else f"{outcome:g}"
