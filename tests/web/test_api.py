@@ -101,7 +101,85 @@ def test_beliefs_now_then_and_over_time(ads):
     assert [arm["arm"] for arm in now["arms"]] == ["search", "social"]
     assert ads.get(f"{ADS}/beliefs", params={"at": 1}).json()["leader"] is None
     moments = ads.get(f"{ADS}/beliefs/over-time").json()["moments"]
-    assert moments[-1] == {"period": 2, "arms": now["arms"]}
+    assert moments[-1] == {"period": 2, **{part: now[part] for part in now if part != "campaign"}}
+    assert (now["sigma"], now["level"], now["minimise"], now["learned"]) == (40.0, 0.95, False, None)
+
+
+def test_beliefs_and_splits_stand_on_what_held_in_their_time(ads):
+    given = ads.post(f"{ADS}/splits").json()
+    assert (given["sigma"], given["level"]) == (40.0, 0.95)
+    events = ads.get(ADS).json()["events"]
+    ads.patch(f"{ADS}/settings", json={"sigma": 30, "level": 0.9})
+    assert ads.get(f"{ADS}/splits/3").json() == given
+    then, now = (ads.get(f"{ADS}/beliefs", params=asked).json() for asked in ({"at": events}, {}))
+    assert (then["sigma"], then["level"], now["sigma"], now["level"]) == (40.0, 0.95, 30.0, 0.9)
+    assert ads.get(f"{ADS}/beliefs/over-time").json()["moments"][0]["level"] == 0.95
+
+
+def test_without_b_and_sigma_they_are_learned_and_every_answer_says_what(client, sqlite):
+    begun = client.post(
+        "/api/v1/campaigns", json={"name": "ads", "arms": ["a", "b"], "budget": 100, "seed": 1}
+    ).json()
+    assert (begun["settings"]["policy"], begun["settings"]["assumed"]) == ("Auto", ["b", "sigma"])
+    assert begun["learned"]["sigma"] is None
+    assert begun["notes"][0] == begun["learned"]["sentence"]
+    assert begun["learned"]["sentence"].startswith("Nothing is known of the noise yet")
+    for outcomes in ({"a": 60.0, "b": 30.0}, {"a": 55.0, "b": 41.0}, {"a": 70.0, "b": 35.0}):
+        given = client.post(f"{ADS}/splits").json()
+        client.post(f"{ADS}/splits/{given['ticket']}/outcomes", json={"outcomes": outcomes})
+    campaign = Campaign.open("ads", sqlite)
+    expected = campaign.beliefs().learned
+    status, held = client.get(ADS).json(), client.get(f"{ADS}/beliefs").json()
+    assert status["learned"] == {**expected._asdict(), "sentence": expected.sentence} == held["learned"]
+    assert held["sigma"] == expected.sigma == status["settings"]["sigma"]
+    assert expected.sentence in status["notes"]
+    moments = client.get(f"{ADS}/beliefs/over-time").json()["moments"]
+    assert moments[-1]["learned"] == held["learned"] != moments[0]["learned"]
+    again = client.get(f"{ADS}/splits/{given['ticket']}").json()
+    assert again == given
+    assert given["note"].endswith(given["learned"]["sentence"])
+    assert given["learned"]["b"] == campaign.explain(given["ticket"]).beliefs.learned.b
+    # What is known is told, and taken back again.
+    known = client.patch(f"{ADS}/settings", json={"b": 0.75, "sigma": 4}).json()
+    assert (known["b"], known["sigma"], known["assumed"]) == (0.75, 4.0, [])
+    assert client.get(ADS).json()["learned"] is None
+    forgotten = client.patch(f"{ADS}/settings", json={"b": None, "sigma": None}).json()
+    assert forgotten["assumed"] == ["b", "sigma"]
+    assert client.get(ADS).json()["learned"] == status["learned"]
+    assert client.patch(f"{ADS}/settings", json={"policy": "uniform"}).json()["sigma"] is None
+    assert client.get(ADS).json()["notes"][0].startswith("b = 0.5 was assumed")
+    assert client.get(f"{ADS}/check").json()["ok"] is True
+
+
+def test_a_policy_comes_by_name_or_with_its_parameters(ads):
+    odds = {"name": "odds", "parameters": {"b": 0.6, "floor": 0.01}}
+    body = {"name": "own", "arms": ["a", "b"], "budget": 1, "policy": odds}
+    made = ads.post("/api/v1/campaigns", json=body).json()["settings"]
+    assert (made["policy"], made["parameters"]["floor"], made["b"]) == ("Odds", 0.01, 0.6)
+    changed = ads.patch(f"{ADS}/settings", json={"policy": {"name": "Uniform"}}).json()
+    assert (changed["policy"], changed["parameters"]) == ("Uniform", {})
+    window = ads.patch(f"{ADS}/settings", json={"window": 5, "robust": True}).json()
+    assert (window["window"], window["robust"]) == (5, True)
+    assert ads.post("/api/v1/campaigns", json={**body, "name": "w", "window": 3, "robust": True}).status_code == 201
+    before = ads.get(ADS).json()
+    for policy, status, kind, sentence in (
+        ("nonsense", 404, "unknown-name", "Policy 'nonsense' is not known; known are "),
+        ({"name": "nonsense"}, 404, "unknown-name", "Policy 'nonsense' is not known; known are "),
+        ({"name": "Odds", "parameters": {"colour": 1}}, 422, "invalid-value",
+         "Policy Odds does not take these parameters: {'colour': 1}."),
+        ({"name": "Odds", "parameters": {"b": 7}}, 422, "invalid-value", "`b` must be a number in [0, 1]; got 7."),
+        ({"name": "Odds", "parameters": {"b": {}}}, 422, "invalid-value", "`b` must be a number in [0, 1]; got {}."),
+        ({"name": "Odds", "parameters": [1]}, 422, "invalid-value", "`policy` must be a name, or an object"),
+        ({"name": "Odds", "b": 1}, 422, "invalid-value", "`policy` must be a name, or an object"),
+        ({"parameters": {}}, 422, "invalid-value", "`policy` must be a name, or an object"),
+        (7, 422, "invalid-value", "`policy` must be a policy or the name of one; got 7."),
+        (None, 422, "invalid-value", "`policy` must be a policy or the name of one; got None."),
+    ):  # fmt: skip
+        assert problem(ads.patch(f"{ADS}/settings", json={"policy": policy}), status, kind).startswith(sentence)
+        refused = ads.post("/api/v1/campaigns", json={**body, "name": "no", "policy": policy})
+        assert problem(refused, status, kind).startswith(sentence)
+    assert ads.get(ADS).json() == before
+    assert ads.get("/api/v1/campaigns/no").status_code == 404
 
 
 def test_a_forecast_is_the_same_for_the_same_seed_and_refuses_what_takes_too_long(ads):
@@ -133,7 +211,7 @@ def test_a_forecast_is_the_same_for_the_same_seed_and_refuses_what_takes_too_lon
          {"name": "x", "arms": ["a", "b"], "budget": 1, "minimum": {"a": 0.7, "b": 0.7}}, 422, "infeasible", None),
         ("POST", f"{ADS}/splits", {"budget": "much"}, 422, "invalid-value", "`budget` must be a number; got 'much'."),
         ("POST", f"{ADS}/splits", {"budget": -3}, 422, "invalid-value",
-         "`budget` must be a number above 0; got -3.0."),
+         "`budget` must be a number above 0; got -3."),
         ("POST", f"{ADS}/splits/9/outcomes", {"outcomes": {"search": 1}}, 404, "unknown-name",
          "Ticket 9 is not known; open are 2."),
         ("POST", f"{ADS}/splits/two/outcomes", {"outcomes": {"search": 1}}, 422, "invalid-value",
@@ -290,6 +368,28 @@ def test_an_export_restores_to_the_same_state(ads, sqlite):
     assert problem(ads.post("/api/v1/restore", content=b"\xff"), 422, "invalid-value")
 
 
+@pytest.mark.parametrize("kind", ["json", "log"])
+def test_a_campaign_is_restored_once_under_a_key(ads, sqlite, kind):
+    content = ads.get(f"{ADS}/export", params={"format": kind}).content
+
+    def restore(key, name="again", what=content):
+        return ads.post("/api/v1/restore", params={"name": name}, content=what, headers={"Idempotency-Key": key})
+
+    first, second = restore("tuesday"), restore("tuesday")
+    assert (first.status_code, first.json()) == (second.status_code, second.json())
+    assert first.status_code == 201
+    assert Campaign.open("again", sqlite).state() == Campaign.open("ads", sqlite).state()
+    assert Campaign.open("again", sqlite).check().ok
+    taken = "Campaign 'again' is there already; choose another name."
+    assert problem(restore("wednesday"), 409, "conflict") == taken
+    ads.post(f"{ADS}/splits", headers={"Idempotency-Key": "friday"})
+    other = ads.get(f"{ADS}/export", params={"format": kind}).content
+    assert problem(restore("tuesday", what=other), 409, "conflict") == taken
+    used = "The key 'friday' was used before for something else."
+    assert problem(restore("friday", "fourth", other), 409, "conflict") == used
+    assert problem(restore("tuesday", "ads"), 409, "conflict") == taken.replace("again", "ads")
+
+
 def test_a_history_is_imported_whole_or_not_at_all(ads):
     done = ads.post(f"{ADS}/import", content=HISTORY, headers=AS_CSV)
     assert done.json()["rows"] == 3
@@ -301,6 +401,12 @@ def test_a_history_is_imported_whole_or_not_at_all(ads):
         ("date,arm,amount,outcome\nd,tv,1,1\n", {}, "Row 2: arm 'tv' is not known; the arms are search, social."),
         ("date,arm,amount,outcome\nd,search,x,1\n", {}, "Row 2: the amount must be a number; got 'x'."),
         (b"\xff\xfe", {}, "The file 'history.csv' cannot be read: it is not UTF-8 text."),
+        (
+            HISTORY,
+            {"date_column": "day"},
+            "Row 1: one column named 'day' is needed, or say which one is the date; "
+            "found are date, arm, amount, outcome.",
+        ),
         (HISTORY, {"file": "../x"}, "`file` must be the printable name of a file, without folders; got '../x'."),
     ):
         assert problem(ads.post(f"{ADS}/import", params=options, content=content, headers=AS_CSV), 422,

@@ -58,8 +58,9 @@ def same(one, other):
             isinstance(other, Beliefs)
             and list(one) == list(other)
             and all(same(one.at(place), other.at(place)) for place in range(len(one)))
-            and (one.leader, one.level, one.minimise, str(one))
-            == (other.leader, other.level, other.minimise, str(other))
+            and (one.leader, one.level, one.minimise, one.note, str(one))
+            == (other.leader, other.level, other.minimise, other.note, str(other))
+            and same(one.learned, other.learned)
             and np.array_equal(one.spread, other.spread, equal_nan=True)
             and np.allclose(one.radius, other.radius, equal_nan=True)
         )
@@ -91,25 +92,31 @@ def test_the_verbs_are_those_of_a_campaign():
     }
 
 
-def test_a_life_over_the_service_is_the_same_as_on_file(client, place, sqlite):
+@pytest.mark.parametrize("life", ["known", "learned"])
+def test_a_life_over_the_service_is_the_same_as_on_file(client, place, sqlite, life):
     """The same seed and the same verbs: every answer is the same to the last bit, and of the same type."""
-    here = ap.Campaign.create("life", ARMS, db=sqlite, **OPTIONS)
-    there = client.create("life", ARMS, **OPTIONS)
+    options = OPTIONS if life == "known" else {"budget": 100, "seed": 7, "maximum": {"video": 0.9}}
+    here = ap.Campaign.create(life, ARMS, db=sqlite, **options)
+    there = client.create(life, ARMS, **options)
+    assert same(tuple(here.status()), tuple(there.status()))
     for campaign in (here, there):
         walk(campaign, rounds=100 if SOAK else 34)
-        campaign.change(budget=250, sigma=3.0)
-        campaign.change(b=0.6)
+        if life == "known":
+            campaign.change(budget=250, sigma=3.0)
+            campaign.change(b=0.6, level=0.8)
+        else:
+            campaign.change(budget=250, level=0.8, window=20)
         campaign.split()
         campaign.close(campaign.period)
     one, other = here.status(), there.status()
     assert isinstance(other, Status)
     assert same(tuple(one), tuple(other))
     assert same(one.beliefs, there.beliefs())
-    assert same(dict(here.beliefs(at=9)), dict(there.beliefs(at=9)))
-    assert [(period, dict(held)) for period, held in here.beliefs_over_time(7)][-1][0] == here.period
-    for mine, theirs in zip(here.beliefs_over_time(7), there.beliefs_over_time(7), strict=True):
-        assert mine[0] == theirs[0]
-        assert same(dict(mine[1]), dict(theirs[1]))
+    assert (other.beliefs.learned is None) == (life == "known")
+    assert (other.beliefs.level, there.beliefs(at=9).level) == (0.8, 0.95)
+    assert same(here.beliefs(at=9), there.beliefs(at=9))
+    assert here.beliefs_over_time(7)[-1][0] == here.period
+    assert same(here.beliefs_over_time(7), there.beliefs_over_time(7))
     assert here.settings == there.settings
     assert here.arms == there.arms
     assert (here.period, here.version, here.open_tickets) == (there.period, there.version, there.open_tickets)
@@ -121,9 +128,7 @@ def test_a_life_over_the_service_is_the_same_as_on_file(client, place, sqlite):
         for part in ("shares", "amounts", "reasons"):
             assert same(dict(getattr(mine, part)), dict(getattr(theirs, part)))
         assert str(mine) == str(theirs)
-        assert [same(*pair) for pair in zip(mine.beliefs.values(), theirs.beliefs.values())] == [True] * len(
-            mine.beliefs
-        )
+        assert same(mine.beliefs, theirs.beliefs)
     # But for the moments of writing and the keys, the log is the same.
     assert [(e.number, e.kind, e.ticket, e.payload) for e in here.events()][1:] == [
         (e.number, e.kind, e.ticket, e.payload) for e in there.events()
@@ -142,14 +147,14 @@ def test_a_life_over_the_service_is_the_same_as_on_file(client, place, sqlite):
         there.forecast(periods=2, worlds=2, policies=["odds", "uniform"], seed=5),
     )
     # And what is kept by the service is what anyone finds in its database.
-    kept = ap.Campaign.open("life", db=place[1])
+    kept = ap.Campaign.open(life, db=place[1])
     assert there.export("json") == export_json(kept)
     assert there.export("csv") == export_csv(kept)
     assert there.export("log") == export_log(kept)
-    again = client.restore(there.export(), name="life again")
-    assert ap.Campaign.open("life again", db=place[1]).state() == kept.state()
+    again = client.restore(there.export(), name=f"{life} again")
+    assert ap.Campaign.open(f"{life} again", db=place[1]).state() == kept.state()
     assert again.version == there.version
-    assert client.restore(there.export("log"), "life from a log").version == there.version
+    assert client.restore(there.export("log"), f"{life} from a log").version == there.version
 
 
 def test_costs_and_unknown_noise_are_told_right(client, sqlite):
@@ -245,8 +250,16 @@ def test_a_history_is_imported(client, sqlite, tmp_path):
         lambda campaign: campaign.add_arm(" z"),
         lambda campaign: campaign.bound_arm("a", 0.9, 0.1),
         lambda campaign: campaign.bound_arm("a", 0.2, 2.0),
+        lambda campaign: campaign.split(-5),
         lambda campaign: campaign.change(b=7.0),
+        lambda campaign: campaign.change(b=7),
+        lambda campaign: campaign.change(budget=0),
+        lambda campaign: campaign.change(window=0),
+        lambda campaign: campaign.change(window=2.5),
         lambda campaign: campaign.change(policy="nonsense"),
+        lambda campaign: campaign.change(policy=7),
+        lambda campaign: campaign.change(policy=ap.Oracle(means=(1.0,))),
+        lambda campaign: campaign.bound_arm("a", -1),
         lambda campaign: campaign.explain(5),
         lambda campaign: campaign.beliefs(0),
         lambda campaign: campaign.close(17),
@@ -285,20 +298,43 @@ def test_unknown_and_taken_names(client):
         client.campaign("taken").split(object())
 
 
-def test_a_policy_made_in_python_is_taken_by_its_name(client, sqlite):
-    policy = ap.Odds(b=0.25, sigma=3.0)
-    here = ap.Campaign.create("policy", ("a", "b"), budget=1, policy=policy, seed=1, db=sqlite)
-    assert client.create("policy", ("a", "b"), budget=1, policy=policy, seed=1).settings == here.settings
-    campaign = client.open("policy")
-    assert campaign.change(policy="uniform") == here.change(policy="uniform")
-    with pytest.raises(
-        ap.InvalidValue, match=r"`policy` must be a name, or a policy that was given b and sigma only"
-    ):
-        client.create("policy 2", ("a", "b"), budget=1, policy=ap.Odds(b=0.25, floor=0.01))
-    with pytest.raises(ap.InvalidValue, match=r"`policy` must be a name, or a policy"):
-        client.create("policy 2", ("a", "b"), budget=1, b=0.5, policy=ap.Odds(b=0.25))
-    with pytest.raises(ap.InvalidValue, match="`policy` must be the name of one, in a service; got"):
-        campaign.change(policy=policy)
+@pytest.mark.parametrize(
+    "policy",
+    [
+        ap.Odds(b=0.25, sigma=3.0),
+        ap.Odds(b=0.25, floor=0.01),
+        ap.Auto(),
+        ap.Auto(b=0.75),
+        ap.SuccessiveElimination(b=0.5, horizon=100, pairwise=True),
+        ap.Oracle(means=(1.0, 2.0)),
+        "follow-the-leader",
+    ],
+    ids=repr,
+)
+def test_a_policy_made_in_python_goes_along_with_its_parameters(client, sqlite, policy):
+    name = f"policy {policy!r}"
+    here = ap.Campaign.create(name, ("a", "b"), budget=1, policy=policy, seed=1, db=sqlite)
+    there = client.create(name, ("a", "b"), budget=1, policy=policy, seed=1)
+    assert there.settings == here.settings
+    for campaign in (here, there):
+        split = campaign.split()
+        campaign.record(split.ticket, {arm: 1.5 for arm, amount in split.amounts.items() if amount > 0})
+    assert same(here.beliefs(), there.beliefs())
+    assert there.change(policy="uniform") == here.change(policy="uniform")
+    assert there.change(policy=policy) == here.change(policy=policy)
+    assert there.change(policy=None) == here.change(policy=None)
+    assert same(tuple(here.status()), tuple(there.status()))
+    assert there.change(window=5, robust=True) == here.change(window=5, robust=True)
+
+
+def test_a_policy_that_the_service_does_not_have_is_refused(client):
+    class Elsewhere(ap.Uniform):
+        """Known in this program only."""
+
+    with pytest.raises(ap.UnknownName, match="Policy 'Elsewhere' is not known; known are "):
+        client.create("policy 2", ("a", "b"), budget=1, policy=Elsewhere())
+    with pytest.raises(ap.InvalidValue, match=r"`policy` must be a policy or the name of one; got 7\."):
+        client.create("policy 2", ("a", "b"), budget=1, policy=7)
     assert "policy 2" not in client.names()
 
 
@@ -403,6 +439,11 @@ def test_a_write_whose_answer_was_lost_is_done_once(cutter, client):
         assert campaign.change(budget=20).budget == 20
         cutter.plan = ["swallow", "pass"]
         assert broken.create("lost too", ("a", "b"), budget=3).period == 0
+        text = broken.open("lost too").export()
+        cutter.plan = ["swallow", "pass"]
+        assert broken.restore(text, "lost and found").period == 0
+        with pytest.raises(ap.Conflict, match="Campaign 'lost and found' is there already"):
+            broken.restore(text, "lost and found")
     kinds = [event.kind for event in client.open("lost").events()]
     assert kinds == ["created", "split", "outcome", "amended", "arm", "setting"]
 

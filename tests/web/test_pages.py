@@ -360,6 +360,26 @@ def test_the_wizard_begins_a_campaign(client, db):
     assert "There is a campaign 'spring' already" in error_of(again)
 
 
+def test_who_is_not_sure_of_b_leaves_it_to_be_learned(client, db):
+    fields = {"name": "spring", "budget": "1000", "choice": "unsure", "swing": "100", **arms("a", "b")}
+    assert "against splitting evenly" in words(post(client, "/new", action="preview", **fields))
+    page = post(client, "/new", action="create", **fields)
+    made = Campaign.open("spring", db)
+    assert (made.settings.policy, made.settings.sigma, made.settings.assumed) == ("Auto", None, ("b", "sigma"))
+    assert "Nothing is known of the noise yet" in words(page)
+    for outcomes in ({"a": 600.0, "b": 300.0}, {"a": 550.0, "b": 410.0}):
+        made.record(made.split().ticket, outcomes)
+    found = made.beliefs().learned
+    assert found.sentence in words(client.get("/campaigns/spring"))
+    post(client, "/campaigns/spring/settings", b="0.7", sigma="2")
+    assert (made.settings.b, made.settings.sigma, made.settings.assumed) == (0.7, 2.0, ())
+    page = post(client, "/campaigns/spring/settings", b="", sigma="")
+    assert made.settings.assumed == ("b", "sigma")
+    assert made.beliefs().learned == found
+    assert found.sentence in words(page)
+    assert f'placeholder="learned: {found.b:.3g}"' in page.text
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

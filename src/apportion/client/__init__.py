@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
-from apportion.client.remote import RemoteCampaign, by_name
+from apportion.client.remote import RemoteCampaign, policy_content
 from apportion.client.transport import NotAllowed, ServiceUnavailable, Transport
 from apportion.policies import Policy
 
@@ -66,12 +66,11 @@ class Client:
         seed: int | None = None,
     ) -> RemoteCampaign:
         """Begin a campaign. `Conflict` where there is one of that name, unless it was begun with the same `key`."""
-        named = by_name(policy, b, sigma)
         given: dict[str, Any] = {
             "name": name, "arms": arms if isinstance(arms, str) else list(arms), "budget": budget, "unit": unit,
-            **named, "horizon": horizon, "minimum": minimum, "maximum": maximum, "pinned": pinned, "whole": whole,
-            "step": step, "half_life": half_life, "window": window, "robust": robust or None,
-            "level": level, "minimise": minimise, "seed": seed,
+            "policy": policy_content(policy), "b": b, "sigma": sigma, "horizon": horizon, "minimum": minimum,
+            "maximum": maximum, "pinned": pinned, "whole": whole, "step": step, "half_life": half_life,
+            "window": window, "robust": robust, "level": level, "minimise": minimise, "seed": seed,
         }  # fmt: skip
         content = {option: value for option, value in given.items() if value is not None}
         self._transport.write("POST", "campaigns", content=content, key=key)
@@ -98,9 +97,9 @@ class Client:
             if place is None:
                 return tuple(found)
 
-    def restore(self, text: str, name: str | None = None) -> RemoteCampaign:
+    def restore(self, text: str, name: str | None = None, *, key: str | None = None) -> RemoteCampaign:
         """Bring back a campaign that `export` wrote as json or log, under its own name or another."""
-        answer = self._transport.write("POST", "restore", content=text.encode(), query={"name": name}, retries=0)
+        answer = self._transport.write("POST", "restore", content=text.encode(), query={"name": name}, key=key)
         return self.campaign(answer.json()["campaign"])
 
     def close(self) -> None:

@@ -44,7 +44,7 @@ class ToldBeliefs(Beliefs):
             information=np.array([row.information for row in rows], dtype=float),
         )
         super().__init__(names, sums, scale.sigma, math.nan, scale.level, scale.minimise, scale.learned)
-        self._rows = rows
+        self._rows = list(rows)
 
     @functools.cached_property
     def _gain(self) -> Floats:
@@ -73,14 +73,14 @@ class ToldBeliefs(Beliefs):
 class ToldSplit(Split):
     """A split as the service told it, with its words."""
 
-    def __init__(self, told: Mapping[str, Any], scale: Scale) -> None:
+    def __init__(self, told: Mapping[str, Any]) -> None:
         arms = told["arms"]
         names = [arm["arm"] for arm in arms]
         shares = np.array([arm["share"] for arm in arms], dtype=float)
         amounts = np.array([arm["amount"] for arm in arms], dtype=float)
         super().__init__(
             told["ticket"], float(told["budget"]), names, shares, amounts, shares, _Elsewhere(), shares,
-            beliefs(arms, scale),
+            beliefs(arms, scale_of(told)),
         )  # fmt: skip
         self._told_note: str = told["note"]
         self._told_reasons = [arm["reason"] for arm in arms]
@@ -126,14 +126,17 @@ def beliefs(arms: Iterable[Mapping[str, Any]], scale: Scale) -> Beliefs:
 def settings(told: Mapping[str, Any]) -> Settings:
     """What a campaign is run by."""
     known = {name: told[name] for name in Settings._fields if name in told}
-    return Settings(**{**known, "assumed": tuple(told["assumed"])})
+    parameters = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in known["parameters"].items()
+    }
+    return Settings(**{**known, "parameters": parameters, "assumed": tuple(told["assumed"])})
 
 
 def status(told: Mapping[str, Any]) -> Status:
     """Where a campaign stands."""
     run_by = settings(told["settings"])
     rows = [{**arm, "arm": arm["name"]} for arm in told["arms"]]
-    scale = scale_of(run_by)._replace(learned=learned(told.get("learned")))
+    scale = Scale(run_by.sigma, run_by.level, run_by.minimise, learned(told["learned"]))
     believed = beliefs([row for row in rows if row["state"] != "removed"], scale)
     arms = tuple(
         ArmStatus(row["name"], row["state"], row["minimum"], row["maximum"], believed.get(row["name"]))
@@ -145,9 +148,9 @@ def status(told: Mapping[str, Any]) -> Status:
     )  # fmt: skip
 
 
-def scale_of(run_by: Settings) -> Scale:
-    """The part of the settings that beliefs are relative to."""
-    return Scale(run_by.sigma, run_by.level, run_by.minimise)
+def scale_of(told: Mapping[str, Any]) -> Scale:
+    """What the beliefs of an answer are relative to, as of their own time and not of today."""
+    return Scale(told["sigma"], told["level"], told["minimise"], learned(told["learned"]))
 
 
 def learned(told: Mapping[str, Any] | None) -> Learned | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 from apportion import checks
 from apportion.beliefs import Beliefs
 from apportion.client import rebuilt
-from apportion.client.rebuilt import Scale
 from apportion.client.transport import Transport
 from apportion.errors import InvalidValue
 from apportion.live.ahead import Outlook
@@ -39,7 +37,6 @@ class RemoteCampaign:
     def __init__(self, transport: Transport, name: str) -> None:
         self.name = campaign_name(name)
         self._transport = transport
-        self._known: Scale | None = None
 
     def __repr__(self) -> str:
         return f"Client({self._transport.url!r}).campaign({self.name!r})"
@@ -49,7 +46,7 @@ class RemoteCampaign:
     def split(self, budget: float | None = None, *, key: str | None = None) -> Split:
         """The next split, of the campaign's budget unless another is given here. Earlier tickets may be open."""
         content = {} if budget is None else {"budget": budget}
-        return self._split(self._write("POST", "splits", content=content, key=key))
+        return rebuilt.ToldSplit(self._write("POST", "splits", content=content, key=key))
 
     def record(
         self,
@@ -110,11 +107,12 @@ class RemoteCampaign:
         """Change settings: budget, unit, policy, b, sigma, level, step, horizon, half_life, window, robust.
 
         Another b, half-life, window or robust counts all that was ever told anew; of half-life and window the one
-        set last replaces the other. The policy, here by its name, is told of a new b or sigma.
+        set last replaces the other. The policy is told of a new b or sigma.
         """
-        if isinstance(changes.get("policy"), Policy):
-            raise checks.refuse("policy", "the name of one, in a service", changes["policy"])
-        return self._remember(rebuilt.settings(self._write("PATCH", "settings", content=changes, key=key)))
+        wanted = {name: value for name, value in changes.items() if name != "policy" or value is not None}
+        if "policy" in wanted:
+            wanted["policy"] = policy_content(wanted["policy"])
+        return rebuilt.settings(self._write("PATCH", "settings", content=wanted, key=key))
 
     def import_history(
         self,
@@ -148,7 +146,7 @@ class RemoteCampaign:
     @property
     def settings(self) -> Settings:
         """What the campaign is run by, as of now."""
-        return self._remember(rebuilt.settings(self._read("settings")))
+        return rebuilt.settings(self._read("settings"))
 
     @property
     def arms(self) -> tuple[Arm, ...]:
@@ -173,23 +171,23 @@ class RemoteCampaign:
     def beliefs(self, at: int | None = None) -> Beliefs:
         """What is believed about every arm that was not removed; `at`: after that many events."""
         told = self._read("beliefs", at=None if at is None else checks.whole("at", at, low=1))
-        return rebuilt.beliefs(told["arms"], self._scale(told))
+        return rebuilt.beliefs(told["arms"], rebuilt.scale_of(told))
 
     def beliefs_over_time(self, every: int = 1) -> list[tuple[int, Beliefs]]:
         """What was believed after each split's last event so far: (period, beliefs), every so many periods."""
         told = self._read("beliefs", "over-time", every=checks.whole("every", every, low=1))
-        scale = self._scale(told)
-        return [(moment["period"], rebuilt.beliefs(moment["arms"], scale)) for moment in told["moments"]]
+        return [
+            (moment["period"], rebuilt.beliefs(moment["arms"], rebuilt.scale_of(moment)))
+            for moment in told["moments"]
+        ]
 
     def explain(self, ticket: int) -> Split:
         """The split of a ticket as it was given, with the beliefs and reasons of its time."""
-        return self._split(self._read("splits", ticket))
+        return rebuilt.ToldSplit(self._read("splits", ticket))
 
     def status(self) -> Status:
         """Where the campaign stands, at one moment: beliefs, open tickets, settings, what to know in sentences."""
-        found = rebuilt.status(self._read())
-        self._remember(found.settings)
-        return found
+        return rebuilt.status(self._read())
 
     def expected_regret(self) -> float:
         """What the last split (an even one before it) is expected to cost per period, by today's beliefs."""
@@ -247,39 +245,19 @@ class RemoteCampaign:
             place = told["next"]
             left = None if left is None else left - size
 
-    def _split(self, told: Mapping[str, Any]) -> Split:
-        return rebuilt.ToldSplit(told, self._scale(told))
 
-    def _remember(self, found: Settings) -> Settings:
-        self._known = rebuilt.scale_of(found)
-        return found
-
-    def _scale(self, told: Mapping[str, Any]) -> Scale:
-        """What the beliefs of an answer are relative to: told with them, or else as the settings have it."""
-        here = {name: told[name] for name in ("sigma", "level", "minimise") if name in told}
-        if len(here) < 3 and self._known is None:
-            self._known = rebuilt.scale_of(self.settings)
-        known = self._known or Scale(**here)
-        return known._replace(**here, learned=rebuilt.learned(told.get("learned")))
-
-
-def by_name(policy: Policy | str, b: float | None, sigma: float | None) -> dict[str, Any]:
-    """A policy as the service takes it: a name, with b and sigma; a policy that was told more is refused.
+def policy_content(policy: Any) -> Any:
+    """A policy as the service takes it: its name, or its name and parameters.
 
     >>> from apportion.policies import Odds
-    >>> by_name(Odds(b=0.25), None, None)
-    {'policy': 'Odds', 'b': 0.25, 'sigma': 1.0}
+    >>> policy_content(Odds(b=0.25, floor=0.01))["parameters"]["floor"]
+    0.01
     """
-    given = {"b": b, "sigma": sigma}
-    if not isinstance(policy, Policy):
-        return {"policy": policy, **given}
-    told = dict(policy.parameters)
-    own = {name: told.pop(name) for name in given if name in told}
-    usual = {field.name: field.default for field in dataclasses.fields(policy)}  # type: ignore[arg-type]
-    same = all(given[name] in (None, value) for name, value in own.items())
-    if not same or any(value != usual[name] for name, value in told.items()):
-        raise checks.refuse("policy", "a name, or a policy that was given b and sigma only, in a service", policy)
-    return {"policy": type(policy).__name__, **given, **own}
+    if isinstance(policy, Policy):
+        return policy.to_dict()
+    if not isinstance(policy, str):
+        raise checks.refuse("policy", "a policy or the name of one", policy)
+    return policy
 
 
 def _flag(value: bool) -> str:

@@ -107,12 +107,8 @@ class Transport:
         key: str | None = None,
         query: Mapping[str, Any] | None = None,
         media_type: str = "application/json",
-        retries: int | None = None,
     ) -> Answer:
-        """A request that changes something, under a key: it is done once, however often it has to be sent.
-
-        `retries` is 0 for what the service does not know by its key.
-        """
+        """A request that changes something, under a key: it is done once, however often it has to be sent."""
         given = uuid.uuid4().hex if key is None else key
         if not isinstance(given, str) or not 1 <= len(given) <= 200 or not given.isprintable():
             raise checks.refuse("key", "printable text of at most 200 characters", key)
@@ -127,7 +123,7 @@ class Transport:
         if content is not None:
             body = content if isinstance(content, bytes) else _written(content)
             headers["Content-Type"] = media_type
-        return self._ask(method, path, query or {}, body, headers, retries)
+        return self._ask(method, path, query or {}, body, headers)
 
     def close(self) -> None:
         """Close the connections; the next request makes new ones."""
@@ -143,7 +139,6 @@ class Transport:
         query: Mapping[str, Any],
         body: bytes | None,
         headers: Mapping[str, str],
-        retries: int | None = None,
     ) -> Answer:
         target = f"{self._prefix}/api/v1/" + "/".join(quote(str(part), safe="") for part in path)
         chosen = {name: value for name, value in query.items() if value is not None}
@@ -151,7 +146,7 @@ class Transport:
             target += "?" + urlencode(chosen, doseq=True)
         every = {**self._headers, **headers}
         pause = FIRST_PAUSE
-        for left in range(self._retries if retries is None else retries, -1, -1):
+        for left in range(self._retries, -1, -1):
             try:
                 answer = self._once(method, target, body, every)
             except (OSError, *_BROKEN) as error:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 from apportion import checks
 from apportion.errors import InvalidValue
 from apportion.policies import FILES, Policy, find_policy
+from apportion.policies.contract import policy_from_dict
 
 # What is taken where nobody says: half the budget tells half as much, and noise of one per unit.
 DEFAULT_B = 0.5
@@ -44,6 +46,22 @@ def choose_policy(
     except TypeError:
         needed = [name for name, field in fields.items() if field.default is dataclasses.MISSING]
         raise InvalidValue(f"Policy {cls.__name__} needs {', '.join(needed)}: make it in Python.") from None
+
+
+def told_policy(told: Any) -> Policy | str:
+    """A policy as plain data tells it: by its name, or as {name, parameters}, as `Policy.to_dict` writes it.
+
+    >>> told_policy({"name": "odds", "parameters": {"b": 0.75, "floor": 0.01}})
+    Odds(b=0.75, floor=0.01)
+    """
+    if isinstance(told, str):
+        return told
+    if not isinstance(told, Mapping):
+        raise checks.refuse("policy", "a policy or the name of one", told)
+    name, parameters = told.get("name"), told.get("parameters", {})
+    if not isinstance(name, str) or not isinstance(parameters, Mapping) or set(told) - {"name", "parameters"}:
+        raise checks.refuse("policy", "a name, or an object with name and parameters", dict(told))
+    return policy_from_dict({"name": name, "parameters": dict(parameters)}, _find) if "parameters" in told else name
 
 
 def _find(name: str) -> type[Policy]:

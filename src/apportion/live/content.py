@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from apportion.beliefs import Beliefs
 from apportion.live.campaign import Campaign
+from apportion.live.status import learned_content
 from apportion.split import Split
 
 
@@ -32,6 +34,16 @@ def unit_of(campaign: Campaign) -> str | None:
     return campaign._read(lambda ledger, session: ledger.settings_unit)
 
 
+def relative_to(beliefs: Beliefs) -> dict[str, Any]:
+    """What beliefs stand on, as of their own time: σ, the level of the intervals, the direction, what was learned."""
+    return {
+        "sigma": beliefs._sigma,
+        "level": beliefs.level,
+        "minimise": beliefs.minimise,
+        "learned": learned_content(beliefs.learned),
+    }
+
+
 def split_content(campaign: str, unit: str | None, split: Split) -> dict[str, Any]:
     """A split of a campaign with its reasons and the beliefs it was made on."""
     beliefs, amounts, shares, reasons = split.beliefs, split.amounts, split.shares, split.reasons
@@ -41,6 +53,7 @@ def split_content(campaign: str, unit: str | None, split: Split) -> dict[str, An
         "budget": split.budget,
         "unit": unit,
         "note": split.note,
+        **relative_to(beliefs),
         "arms": [
             {
                 "arm": arm,

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from apportion import checks
 from apportion.errors import ApportionError, Conflict, IncompatibleState, InvalidValue
 from apportion.live.campaign import Campaign
+from apportion.live.desk import write_key
 from apportion.live.events import KINDS, Event
 from apportion.live.history import Line
 from apportion.live.store import open_store
@@ -44,8 +45,10 @@ def export_json(campaign: Campaign) -> str:
     return json.dumps(content, indent=1, allow_nan=False)
 
 
-def restore_json(text: str, *, db: str | os.PathLike[str] | None = None, name: str | None = None) -> Campaign:
-    """The campaign that `export_json` wrote, under its own name or another."""
+def restore_json(
+    text: str, *, db: str | os.PathLike[str] | None = None, name: str | None = None, key: str | None = None
+) -> Campaign:
+    """The campaign that `export_json` wrote, under its own name or another; done once under a key."""
     try:
         content = json.loads(text)
         if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -53,14 +56,14 @@ def restore_json(text: str, *, db: str | os.PathLike[str] | None = None, name: s
         if content.get("version") != VERSION:
             raise IncompatibleState(f"`version` of the export must be {VERSION}; got {content.get('version')!r}.")
         events = [Event(**event) for event in content["events"]]
-        return _restore(events, name or content["name"], db)
+        return _restore(events, name or content["name"], db, key)
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError, ArithmeticError) as error:
         if isinstance(error, ApportionError):
             raise
         raise IncompatibleState(f"The exported campaign is damaged: {' '.join(str(error).split())}.") from error
 
 
-def _restore(events: list[Event], name: str, db: str | os.PathLike[str] | None) -> Campaign:
+def _restore(events: list[Event], name: str, db: str | os.PathLike[str] | None, key: str | None = None) -> Campaign:
     if not events:
         raise IncompatibleState("The exported campaign is damaged: it has no events.")
     for place, event in enumerate(events, 1):
@@ -77,7 +80,18 @@ def _restore(events: list[Event], name: str, db: str | os.PathLike[str] | None) 
         )
         if not sound:
             raise IncompatibleState(f"The exported campaign is damaged at event {place}.")
-    return Campaign._begin(open_store(db), name, events)
+    if write_key(key) is None:
+        return Campaign._begin(open_store(db), name, events)
+    if any(event.key == key for event in events[1:]):
+        raise Conflict(f"The key '{key}' was used before for something else.")
+    keyed = [events[0]._replace(key=key), *events[1:]]  # the beginning, in this database, is this restoring
+    try:
+        return Campaign._begin(open_store(db), name, keyed)
+    except Conflict:
+        known = Campaign.open(name, db)
+        if known.events(limit=len(keyed)) != keyed:
+            raise
+        return known
 
 
 # Everything, to CSV and back
@@ -105,13 +119,15 @@ def export_log(campaign: Campaign) -> str:
     return out.getvalue()
 
 
-def restore_log(text: str, *, name: str, db: str | os.PathLike[str] | None = None) -> Campaign:
-    """The campaign that `export_log` wrote, under a name."""
+def restore_log(
+    text: str, *, name: str, db: str | os.PathLike[str] | None = None, key: str | None = None
+) -> Campaign:
+    """The campaign that `export_log` wrote, under a name; done once under a key."""
     try:
         rows = csv.DictReader(io.StringIO(text))
         if tuple(rows.fieldnames or ()) != LOG_COLUMNS:
             raise IncompatibleState("This is not the exported log of a campaign.")
-        return _restore(list(_events(rows)), name, db)
+        return _restore(list(_events(rows)), name, db, key)
     except (LookupError, TypeError, ValueError, AttributeError, csv.Error, RecursionError, ArithmeticError) as error:
         if isinstance(error, ApportionError):
             raise
@@ -212,7 +228,8 @@ def read_history(
             if header.count(column) != 1:
                 found = ", ".join(header[:20]) or "none"
                 raise InvalidValue(
-                    f"Row 1: one column named '{column}' is needed (map it with --{label}); found are {found}."
+                    f"Row 1: one column named '{column}' is needed, or say which one is the {label}; "
+                    f"found are {found}."
                 )
             places[label] = header.index(column)
         found_rows = list(_observations(reader, places, len(header), mark))

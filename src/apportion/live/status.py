@@ -52,9 +52,15 @@ class Status(NamedTuple):
             "expected_regret_per_period": self.expected_regret,
             "arms": [arm.to_dict() for arm in self.arms],
             "settings": self.settings._asdict(),
+            "learned": learned_content(self.beliefs.learned),
             "events": self.version,
             "notes": list(self.notes),
         }
+
+
+def learned_content(found: Learned | None) -> dict[str, Any] | None:
+    """What was learned about b and σ as plain data, with its sentence; None where the policy does not learn."""
+    return None if found is None else {**found._asdict(), "sentence": found.sentence}
 
 
 def sentences(
@@ -62,7 +68,7 @@ def sentences(
 ) -> tuple[str, ...]:
     """What a person should know."""
     said = [] if learned is None else [learned.sentence]
-    assumed = settings.assumed if learned is None else ()
+    assumed = [] if learned else [option for option in settings.assumed if getattr(settings, option) is not None]
     taken = [f"{'σ' if option == 'sigma' else option} = {getattr(settings, option):g}" for option in assumed]
     if taken:
         said.append(

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from apportion._version import __version__
+
 BELIEF: dict[str, Any] = {
     "mean": 0.31, "low": 0.18, "high": 0.44, "probability_best": 0.93, "resource": 15200.0, "information": 370.2,
+}  # fmt: skip
+RELATIVE: dict[str, Any] = {"sigma": 40.0, "level": 0.95, "minimise": False, "learned": None}
+LEARNED: dict[str, Any] = {
+    "b": 0.72, "low": 0.55, "high": 0.85, "sigma": 38.5, "above_half": 0.99,
+    "sentence": "b is about 0.72 (0.55 to 0.85) and σ about 38.5, learned from the outcomes; so shares are divided.",
 }  # fmt: skip
 SPLIT: dict[str, Any] = {
     "campaign": "ads",
     "ticket": 7,
     "budget": 5000.0,
     "unit": "EUR",
-    "note": "Odds gives each arm its odds of being the best.",
+    "note": "Odds gives each arm a share that grows with its chance of being the best.",
+    **RELATIVE,
     "arms": [
         {"arm": "search", "amount": 3900.0, "share": 0.78, **BELIEF,
          "reason": "Leads with 0.31 (0.18 to 0.44) per unit, 93.0% likely to be the best."},
@@ -36,6 +44,7 @@ STATUS: dict[str, Any] = {
     "expected_regret_per_period": 121.5,
     "arms": [{**ARM, **BELIEF}],
     "settings": SETTINGS,
+    "learned": None,
     "events": 14,
     "notes": [],
 }
@@ -56,11 +65,12 @@ EVENT: dict[str, Any] = {
 }  # fmt: skip
 EVENTS: dict[str, Any] = {"campaign": "ads", "events": [EVENT], "next": 15}
 BELIEFS: dict[str, Any] = {
-    "campaign": "ads", "level": 0.95, "minimise": False, "leader": "search", "arms": [{"arm": "search", **BELIEF}],
+    "campaign": "ads", **RELATIVE, "sigma": 38.5, "learned": LEARNED, "leader": "search",
+    "arms": [{"arm": "search", **BELIEF}],
 }  # fmt: skip
 OVER_TIME: dict[str, Any] = {
-    "campaign": "ads", "level": 0.95, "every": 1,
-    "moments": [{"period": 7, "arms": [{"arm": "search", **BELIEF}]}],
+    "campaign": "ads", "every": 1,
+    "moments": [{"period": 7, **RELATIVE, "leader": "search", "arms": [{"arm": "search", **BELIEF}]}],
 }  # fmt: skip
 CHECK: dict[str, Any] = {
     "ok": True, "events": 15, "tickets": 7, "snapshots": 1, "exact": True,
@@ -79,7 +89,7 @@ IMPORTED: dict[str, Any] = {
     "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
 }  # fmt: skip
 RESTORED: dict[str, Any] = {"campaign": "ads again", "events": 15}
-VERSION: dict[str, Any] = {"version": "0.1.0", "visitor": "local", "scope": "write"}
+VERSION: dict[str, Any] = {"version": __version__, "visitor": "local", "scope": "write"}
 CSV = "date,arm,amount,outcome\n2026-11-09,search,3000,930\n2026-11-09,social,2000,410\n"
 EXPORT: dict[str, Any] = {"format": "apportion.campaign", "version": 1, "name": "ads", "events": [EVENT]}
 STREAM = 'id: 14\nevent: version\ndata: {"version": 14}\n\nid: 15\nevent: change\ndata: {"version": 15}\n\n'

@@ -158,6 +158,7 @@ async def restore(
     name: Annotated[
         str | None, Query(description="Another name for the campaign; a log needs one.", max_length=200)
     ] = None,
+    key: Key = None,
 ) -> Any:
     """Bring back a campaign that was exported as json or log, with identical state."""
     content = await request.body()
@@ -169,10 +170,10 @@ async def restore(
             raise InvalidValue("The exported campaign must be UTF-8 text.") from None
         try:
             if text.lstrip()[:1] == "{":
-                return files.restore_json(text, db=db_of(request), name=name)
+                return files.restore_json(text, db=db_of(request), name=name, key=key)
             if name is None:
                 raise InvalidValue("`name` must be given to restore a log.")
-            return files.restore_log(text, db=db_of(request), name=name)
+            return files.restore_log(text, db=db_of(request), name=name, key=key)
         except IncompatibleState as error:
             raise InvalidValue(str(error)) from None
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 
 from apportion import beliefs as believing
+from apportion.live.content import relative_to
 from apportion.web.api import examples, schemas
 from apportion.web.api.describe import LARGEST_WHOLE, PREFIX, TAGGED, Limit, Name, after, told
 from apportion.web.security import Reader
@@ -82,13 +83,7 @@ def beliefs(
 
     def content() -> Any:
         found = campaign.beliefs(at)
-        return {
-            "campaign": name,
-            "level": found.level,
-            "minimise": found.minimise,
-            "leader": found.leader,
-            "arms": by_arm(found),
-        }
+        return {"campaign": name, **held_content(found)}
 
     return tagged(request, campaign.version, content)
 
@@ -117,14 +112,14 @@ def over_time(
         found = campaign.beliefs_over_time(step)
         return {
             "campaign": name,
-            "level": found[-1][1].level,
             "every": step,
-            "moments": [{"period": period, "arms": by_arm(held)} for period, held in found],
+            "moments": [{"period": period, **held_content(held)} for period, held in found],
         }
 
     return tagged(request, campaign.version, content)
 
 
-def by_arm(found: believing.Beliefs) -> list[dict[str, Any]]:
-    """Beliefs as plain rows."""
-    return [{"arm": arm, **found.at(place)._asdict()} for place, arm in enumerate(found)]
+def held_content(found: believing.Beliefs) -> dict[str, Any]:
+    """Beliefs as plain data, with what they stand on."""
+    rows = [{"arm": arm, **found.at(place)._asdict()} for place, arm in enumerate(found)]
+    return {**relative_to(found), "leader": found.leader, "arms": rows}

@@ -6,9 +6,10 @@ is the same sentence as on the command line. The bounds in the description are t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WrapValidator
 
 
 def field(description: str, *, example: Any, default: Any = ..., **bounds: Any) -> Any:
@@ -22,9 +23,29 @@ def field(description: str, *, example: Any, default: Any = ..., **bounds: Any) 
     return Field(default, description=description, json_schema_extra=describe)
 
 
+def _as_given(value: Any, check: Callable[[Any], Any]) -> Any:
+    """A number as it was sent: a refused 7 is echoed as 7, as on this machine, and not as 7.0."""
+    check(value)
+    return value
+
+
 ArmName = Annotated[str, Field(json_schema_extra={"minLength": 1}, examples=["search"])]
-Maybe = float | None
-Shares = dict[str, float] | None
+Number = Annotated[float, WrapValidator(_as_given)]
+MaybeNumber = Number | None
+Shares = dict[str, Number] | None
+
+# A policy comes as a name or with its parameters; the library tells one from the other, and from what is neither.
+POLICY: dict[str, Any] = {
+    "anyOf": [
+        {"type": "string"},
+        {
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "parameters": {"type": "object"}},
+            "required": ["name"],
+            "additionalProperties": False,
+        },
+    ]
+}
 
 
 class Asked(BaseModel):
@@ -45,25 +66,29 @@ SHARE = {"minimum": 0, "maximum": 1}
 
 
 class NewCampaign(Asked):
-    """A campaign to begin. Without b and sigma they are assumed, and the status says so."""
+    """A campaign to begin. Without b and sigma they are learned (Auto), or assumed; `notes` says which."""
 
     name: str = field("Any printable characters except / and \\.", example="ads", minLength=1, maxLength=200)
     arms: list[ArmName] = field("The arms, each once.", example=["search", "social"], minItems=1)
-    budget: float = field("The budget of a period.", example=5000, exclusiveMinimum=0)
+    budget: Number = field("The budget of a period.", example=5000, exclusiveMinimum=0)
     unit: str | None = field("What it is counted in.", example="EUR", default=None, maxLength=40)
-    policy: str = field("How to decide.", example="auto", default="auto")
-    b: Maybe = field("How much a small share reveals: 0 nothing, 1 all.", example=0.75, default=None, **SHARE)
-    sigma: Maybe = field("The scale of the noise of one unit.", example=40, default=None, exclusiveMinimum=0)
-    horizon: Maybe = field("How many periods there will be.", example=52, default=None, minimum=1)
+    policy: Any = field(
+        "How to decide: the name of a policy, or {name, parameters}.", example="auto", default="auto", **POLICY
+    )
+    b: MaybeNumber = field("How much a small share reveals: 0 nothing, 1 all.", example=0.75, default=None, **SHARE)
+    sigma: MaybeNumber = field("The scale of the noise of one unit.", example=40, default=None, exclusiveMinimum=0)
+    horizon: MaybeNumber = field("How many periods there will be.", example=52, default=None, minimum=1)
     minimum: Shares = field("The smallest shares, by arm.", example={"social": 0.1}, default=None)
     maximum: Shares = field("The largest shares, by arm.", example={"search": 0.8}, default=None)
     pinned: Shares = field("Fixed shares, by arm.", example=None, default=None)
     whole: bool = field("Amounts are whole units.", example=False, default=False)
-    step: Maybe = field("Amounts are multiples of this.", example=None, default=None, exclusiveMinimum=0)
-    half_life: Maybe = field("Periods until an outcome counts half.", example=None, default=None, exclusiveMinimum=0)
-    window: int | None = field("Only the last so many periods count.", example=None, default=None, minimum=1)
+    step: MaybeNumber = field("Amounts are multiples of this.", example=None, default=None, exclusiveMinimum=0)
+    half_life: MaybeNumber = field(
+        "Periods until an outcome counts half.", example=None, default=None, exclusiveMinimum=0
+    )
+    window: MaybeNumber = field("Only the last so many periods count.", example=None, default=None, minimum=1)
     robust: bool = field("Trim wild outcomes.", example=False, default=False)
-    level: float = field("Of the intervals.", example=0.95, default=0.95, exclusiveMinimum=0, exclusiveMaximum=1)
+    level: Number = field("Of the intervals.", example=0.95, default=0.95, exclusiveMinimum=0, exclusiveMaximum=1)
     minimise: bool = field("Outcomes are costs: less is better.", example=False, default=False)
     seed: int | None = field("The seed of everything that is drawn.", example=7, default=None, minimum=0)
 
@@ -71,53 +96,80 @@ class NewCampaign(Asked):
 class AskSplit(Asked):
     """The budget of this period, where it differs from the campaign's."""
 
-    budget: Maybe = field("The campaign's by default.", example=6000, default=None, exclusiveMinimum=0)
+    budget: MaybeNumber = field("The campaign's by default.", example=6000, default=None, exclusiveMinimum=0)
 
 
 class Outcomes(Asked):
     """What came back, by arm; null where no data will come."""
 
-    outcomes: dict[str, float | None] = field(
+    outcomes: dict[str, MaybeNumber] = field(
         "What each arm returned.", example={"search": 812.0, "social": 410.5}, minProperties=1
     )
-    amounts: dict[str, float] | None = field(
-        "What was really spent, if not as advised.", example={"social": 900.0}, default=None
-    )
+    amounts: Shares = field("What was really spent, if not as advised.", example={"social": 900.0}, default=None)
 
 
 class NewArm(Asked):
     """An arm to add, or one that was removed to bring back with all that was learned about it."""
 
     name: str = field("Its name.", example="radio", minLength=1)
-    minimum: float = field("The smallest share.", example=0.05, default=0.0, **SHARE)
-    maximum: float = field("The largest share.", example=1.0, default=1.0, **SHARE)
+    minimum: Number = field("The smallest share.", example=0.05, default=0.0, **SHARE)
+    maximum: Number = field("The largest share.", example=1.0, default=1.0, **SHARE)
 
 
 class ChangeArm(Asked):
     """What to do with an arm. Bounds go with `bound` only."""
 
     action: Literal["pause", "resume", "bound"] = Field(description="What to do.", examples=["bound"])
-    minimum: Maybe = field("The smallest share.", example=0.05, default=None, **SHARE)
-    maximum: Maybe = field("The largest share.", example=0.5, default=None, **SHARE)
+    minimum: MaybeNumber = field("The smallest share.", example=0.05, default=None, **SHARE)
+    maximum: MaybeNumber = field("The largest share.", example=0.5, default=None, **SHARE)
 
 
 class ChangeSettings(Asked):
     """The settings to change; the rest stays. Another b, half_life, window or robust counts all outcomes anew."""
 
-    budget: float = field("The budget of a period.", example=6000, default=None, exclusiveMinimum=0)
+    budget: Number = field("The budget of a period.", example=6000, default=None, exclusiveMinimum=0)
     unit: str | None = field("What it is counted in.", example="EUR", default=None, maxLength=40)
-    policy: str = field("How to decide.", example="odds", default=None)
-    b: float = field("How much a small share reveals.", example=0.75, default=None, **SHARE)
-    sigma: Maybe = field("The scale of the noise.", example=35, default=None, exclusiveMinimum=0)
-    horizon: Maybe = field("How many periods there will be.", example=52, default=None, minimum=1)
-    step: Maybe = field("Amounts are multiples of this.", example=10, default=None, exclusiveMinimum=0)
-    half_life: Maybe = field("Periods until an outcome counts half.", example=26, default=None, exclusiveMinimum=0)
-    window: int | None = field("Only the last so many periods count.", example=None, default=None, minimum=1)
+    policy: Any = field(
+        "How to decide: the name of a policy, or {name, parameters}.",
+        example={"name": "Odds", "parameters": {"b": 0.75, "floor": 0.01}}, default=None, **POLICY,
+    )  # fmt: skip
+    b: MaybeNumber = field("How much a small share reveals; null to learn it.", example=0.75, default=None, **SHARE)
+    sigma: MaybeNumber = field(
+        "The scale of the noise; null to learn it.", example=35, default=None, exclusiveMinimum=0
+    )
+    horizon: MaybeNumber = field("How many periods there will be.", example=52, default=None, minimum=1)
+    step: MaybeNumber = field("Amounts are multiples of this.", example=10, default=None, exclusiveMinimum=0)
+    half_life: MaybeNumber = field(
+        "Periods until an outcome counts half.", example=26, default=None, exclusiveMinimum=0
+    )
+    window: MaybeNumber = field("Only the last so many periods count.", example=None, default=None, minimum=1)
     robust: bool = field("Trim wild outcomes.", example=True, default=None)
-    level: float = field("Of the intervals.", example=0.9, default=None, exclusiveMinimum=0, exclusiveMaximum=1)
+    level: Number = field("Of the intervals.", example=0.9, default=None, exclusiveMinimum=0, exclusiveMaximum=1)
 
 
 # Answers
+
+Maybe = float | None
+
+
+class Learned(Told):
+    """What the outcomes say about the noise: b with a 95% interval, σ, and the chance that b is above 1/2."""
+
+    b: float
+    low: float
+    high: float
+    sigma: Maybe
+    above_half: float
+    sentence: str
+
+
+class Relative(Told):
+    """What beliefs stand on, as of their own time; `learned` is null where the policy does not learn b and σ."""
+
+    sigma: Maybe
+    level: float
+    minimise: bool
+    learned: Learned | None
 
 
 class Belief(Told):
@@ -145,7 +197,7 @@ class SplitArm(ArmBelief):
     reason: str
 
 
-class Split(Told):
+class Split(Relative):
     """A split: amounts add up to the budget; outcomes come home by `ticket`."""
 
     campaign: str
@@ -222,6 +274,7 @@ class Status(Told):
     expected_regret_per_period: Maybe
     arms: list[ArmStatus]
     settings: Settings
+    learned: Learned | None
     events: int
     notes: list[str]
 
@@ -288,28 +341,29 @@ class Events(Told):
     next: int | None
 
 
-class Beliefs(Told):
+class Held(Relative):
     """What is believed about every arm that was not removed; `level` is that of the intervals."""
 
-    campaign: str
-    level: float
-    minimise: bool
     leader: str | None
     arms: list[ArmBelief]
 
 
-class Moment(Told):
+class Beliefs(Held):
+    """What is believed about every arm that was not removed; `level` is that of the intervals."""
+
+    campaign: str
+
+
+class Moment(Held):
     """What was believed after so many periods."""
 
     period: int
-    arms: list[ArmBelief]
 
 
 class OverTime(Told):
     """What was believed from the beginning to today."""
 
     campaign: str
-    level: float
     every: int
     moments: list[Moment]
 

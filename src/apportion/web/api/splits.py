@@ -8,7 +8,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request
 
 from apportion.live.campaign import Campaign
-from apportion.live.content import split_content
+from apportion.live.content import split_content, unit_of
 from apportion.web.api import examples, schemas
 from apportion.web.api.describe import PREFIX, TAGGED, Key, Name, Ticket, told
 from apportion.web.security import Reader, Writer
@@ -31,9 +31,9 @@ def split(
     campaign = open_campaign(request, name)
     with campaign.together():  # the unit of the same moment, without another look at the database
         given = campaign.split(None if body is None else body.budget, key=key)
-        content = split_content(campaign, given)
+        unit = unit_of(campaign)
     where = f"{PREFIX}/campaigns/{quote(name, safe='')}/splits/{given.ticket}"
-    return answer(content, 201, {"Location": where})
+    return answer(split_content(name, unit, given), 201, {"Location": where})
 
 
 @router.get(
@@ -46,7 +46,7 @@ def split(
 def explain(request: Request, name: Name, ticket: Ticket, visitor: Reader) -> Any:
     """The split of a ticket with the beliefs and reasons of its time."""
     campaign = open_campaign(request, name)
-    return tagged(request, campaign.version, lambda: split_content(campaign, campaign.explain(ticket)))
+    return tagged(request, campaign.version, lambda: split_content(name, unit_of(campaign), campaign.explain(ticket)))
 
 
 @router.post(

@@ -193,7 +193,7 @@ def _changes(campaign: Campaign, form: FormData) -> dict[str, Any]:
             found[field.name] = whole(typed, "the number of periods")
         elif field.name == "robust":
             found[field.name] = typed == TRIMMED[True]
-        elif field.name in ("budget", "b", "level"):
+        elif field.name in ("budget", "level"):
             found[field.name] = number(typed, _WORDS[field.name])
         else:
             found[field.name] = optional(typed, _WORDS[field.name])

@@ -150,8 +150,8 @@ _FIELDS = (
     ("budget", "Budget per period", "What each split divides unless you say otherwise."),
     ("unit", "Unit", "EUR, hours, kits; may be empty."),
     ("b", "b", "From 0 to 1: half the amount tells 2^(2b − 2) as much, at 0.5 half as much. A change counts "
-               "the whole history anew."),
-    ("sigma", "σ", "How far the outcome of 1 unit swings by luck (standard deviation). Measure it with the history."),
+               "the whole history anew. Empty: Auto learns it."),
+    ("sigma", "σ", "How far the outcome of 1 unit swings by luck (standard deviation). Empty: Auto learns it."),
     ("level", "Level of intervals", "0.95: an interval holds the truth with a chance of 95%, at all times at once."),
     ("step", "Step", "Amounts are multiples of this; 1 for whole units; empty for any amount."),
     ("horizon", "Periods to come", "How many periods there will be in all, if you know."),

@@ -10,10 +10,11 @@ from fastapi.responses import HTMLResponse
 
 from apportion.live.campaign import Campaign
 from apportion.tables import percent
+from apportion.web.api.campaigns import checksum
 from apportion.web.pages.shared import page
 from apportion.web.pages.tickets import Bar, places_of, share_bar
 from apportion.web.security import PageReader
-from apportion.web.shared import db_of, open_campaign
+from apportion.web.shared import db_of, open_campaign, store_of, versions
 
 router = APIRouter(include_in_schema=False)
 
@@ -39,12 +40,14 @@ class Row(NamedTuple):
 @router.get("/")
 def overview(request: Request, visitor: PageReader) -> HTMLResponse:
     """All campaigns at a glance."""
+    # Before the rows: what happens while they are read is told by the stream.
+    seen = checksum(versions(store_of(request.app)))
     names = Campaign.names(db_of(request))
     pages = max(1, math.ceil(len(names) / PAGE))
     wanted = request.query_params.get("page", "1")
     at = min(max(int(wanted) if wanted.isascii() and wanted.isdigit() else 1, 1), pages)
     rows = [_row(open_campaign(request, name)) for name in names[(at - 1) * PAGE : at * PAGE]]
-    return page(request, "overview.html", visitor, rows=rows, total=len(names), at=at, pages=pages)
+    return page(request, "overview.html", visitor, rows=rows, total=len(names), at=at, pages=pages, seen=seen)
 
 
 def _row(campaign: Campaign) -> Row:

@@ -50,19 +50,21 @@ def preview(
     centre: float,
     spread: float,
     means: Mapping[str, float] | None = None,
+    sigma: float | None = None,
     seed: int = 1,
 ) -> Preview:
     """Play the first periods of a campaign with these options of `Campaign.create`.
 
     In each world the arms' means are drawn around `centre`, or around `means` where a history told some, with the
-    standard deviation `spread`. The noise has the campaign's own b and σ.
+    standard deviation `spread`. The noise has the campaign's own b and σ; where it is to learn them, the b that is
+    taken where nobody says, and `sigma`.
     """
     names = list(options["arms"])
     budget = checks.number("budget", options["budget"], above=0.0)
     policy, _ = choose_policy(options.get("policy") or "auto", options.get("b"), options.get("sigma"))
     given = [options.get("b"), getattr(policy, "b", None), DEFAULT_B]
     order = float(next(b for b in given if b is not None))
-    sigma = float(options.get("sigma") or getattr(policy, "sigma", None) or 1.0)
+    sigma = float(options.get("sigma") or sigma or getattr(policy, "sigma", None) or 1.0)
     worlds = max(FEWEST_WORLDS, min(WORLDS, ARM_WORLDS // max(1, len(names))))
     middle = np.array([(means or {}).get(name, centre) for name in names])
     truth = middle + spread * np.random.default_rng([seed, 1]).standard_normal((worlds, len(names)))
@@ -71,7 +73,9 @@ def preview(
     keep = ("horizon", "minimum", "maximum", "whole", "step", "half_life", "level", "minimise")
     own = {name: options[name] for name in keep if name in options}
     for world in range(worlds):
-        allocator = Allocator(policy, names, seed=world, b=order, sigma=sigma, **own)
+        allocator = Allocator(
+            policy, names, seed=world, b=options.get("b"), sigma=options.get("sigma"), **own
+        )  # it knows what the campaign will know
         shares[world] = _played(
             allocator, truth[world], budget, order, sigma, np.random.default_rng([seed, 2, world])
         )
@@ -123,8 +127,8 @@ def in_words(found: Preview, minimise: bool) -> list[str]:
     even = abs(found.even)
     part = f" ({percent(abs(gain) / even)})" if even > 0 and math.isfinite(gain / even) else ""
     said = [
-        f"In {found.worlds} made-up worlds, {found.periods} periods of this campaign {more} {readable(gain)}"
-        f"{part}{rest} against splitting evenly for ever, {readable(low)} to {readable(high)} in nine of ten worlds.",
+        f"In {found.worlds} made-up worlds, {found.periods} periods of this campaign {more} {_rough(gain)}"
+        f"{part}{rest} against splitting evenly for ever, {_rough(low)} to {_rough(high)} in nine of ten worlds.",
         f"In period {found.periods} the truly best arm gets {percent(found.found)} of the budget on average.",
     ]
     if gain < 0.02 * found.ceiling[-1]:
@@ -133,3 +137,8 @@ def in_words(found: Preview, minimise: bool) -> list[str]:
             "budget, fewer arms or more periods would."
         )
     return said
+
+
+def _rough(value: float) -> str:
+    """Three digits: that many worlds do not tell more."""
+    return readable(float(f"{value:.3g}"))

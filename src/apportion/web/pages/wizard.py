@@ -58,8 +58,8 @@ CHOICES = (
     Choice("history", None, "I have a history",
            "Upload what was spent and what came back; b and σ are measured from it."),
     Choice("exact", None, "I know b", "A number from 0 to 1."),
-    Choice("unsure", None, "I do not know",
-           "The campaign's page says what is taken instead, until you set it or measure it."),
+    Choice("unsure", None, "I am not sure",
+           "The policy Auto learns b and σ from the outcomes; the campaign's page says what it has learned."),
 )  # fmt: skip
 
 
@@ -70,6 +70,8 @@ class Wanted(NamedTuple):
     centre: float
     spread: float
     means: dict[str, float]
+    sigma: float | None
+    """Of the preview's worlds; the campaign may have to learn it."""
 
 
 @router.get("/new")
@@ -94,7 +96,9 @@ def take(request: Request, form: Form, visitor: PageWriter) -> Response:
             more["fresh_fit"] = True
         elif action == "preview":
             wanted = _wanted(typed, rows)
-            found = preview(wanted.options, centre=wanted.centre, spread=wanted.spread, means=wanted.means)
+            found = preview(
+                wanted.options, centre=wanted.centre, spread=wanted.spread, means=wanted.means, sigma=wanted.sigma
+            )
             more["found"] = found
             more["said"] = in_words(found, bool(wanted.options["minimise"]))
             more["chart"] = plain({**found._asdict(), "arms": wanted.options["arms"], "unit": typed.get("unit")})
@@ -159,6 +163,8 @@ def _wanted(typed: dict[str, str], rows: list[dict[str, str]]) -> Wanted:
         sigma = swing / (budget / len(arms)) ** (0.5 if b is None else b)
     if sigma is None and fitted and typed.get("choice") == "history":
         sigma = float(fitted["sigma"])
+    # The swing of an outcome gives σ for one b only: where Auto is to learn b, it learns σ with it.
+    learns = b is None and (given("policy") or "auto").lower() == "auto" and not given("sigma")
     centre = number(given("centre") or "1", "what one unit brings")
     apart = number((given("differences") or DIFFERENCES).rstrip("% "), "the difference between arms")
     options = {
@@ -167,7 +173,7 @@ def _wanted(typed: dict[str, str], rows: list[dict[str, str]]) -> Wanted:
         "unit": unit_name(given("unit") or None),
         "policy": given("policy") or "auto",
         "b": b,
-        "sigma": sigma,
+        "sigma": None if learns else sigma,
         "horizon": whole(given("horizon"), "the number of periods"),
         "minimum": minimum or None,
         "maximum": maximum or None,
@@ -178,7 +184,7 @@ def _wanted(typed: dict[str, str], rows: list[dict[str, str]]) -> Wanted:
     }
     means = {str(arm): float(mean) for arm, mean in (fitted or {}).get("means", {}).items()}
     scale = abs(centre) if not means else max(abs(sum(means.values()) / len(means)), 1e-300)
-    return Wanted(options, centre, abs(apart) / 100.0 * scale * (0.5 if means else 1.0), means)
+    return Wanted(options, centre, abs(apart) / 100.0 * scale * (0.5 if means else 1.0), means, sigma)
 
 
 def _b(typed: dict[str, str], fitted: dict[str, Any] | None) -> float | None:
