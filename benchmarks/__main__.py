@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import core, leap, live, simulation
+from benchmarks import core, leap, live, service, simulation
 from benchmarks.table import Row, show
 
 GROUPS = {
@@ -22,6 +22,7 @@ GROUPS = {
     "simulation": ("The dense engine", simulation.rows),
     "leap": ("The leaping engine", leap.rows),
     "live": ("Live campaigns", live.rows),
+    "service": ("The service", service.rows),
 }
 RESULTS = Path(__file__).parent / "results"
 

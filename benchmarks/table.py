@@ -7,17 +7,19 @@ from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """What was measured, and the bar it has to meet; `at_least` turns the comparison round."""
+    """What was measured, and the bar it has to meet, if any; `at_least` turns the comparison round."""
 
     what: str
     measured: float
-    bar: float
+    bar: float | None
     unit: str
     at_least: bool = False
 
     @property
     def met(self) -> bool:
-        """Whether the bar is met."""
+        """Whether the bar is met, or there is none."""
+        if self.bar is None:
+            return True
         return self.measured >= self.bar if self.at_least else self.measured <= self.bar
 
 
@@ -28,8 +30,8 @@ def show(title: str, rows: Iterable[Row]) -> list[Row]:
     for row in rows:
         sign = "≥" if row.at_least else "≤"
         verdict = "met" if row.met else "MISSED"
-        measured, bar = (_number(value, row.unit) for value in (row.measured, row.bar))
-        print(f"  {row.what:<58} {measured:>12}   bar {sign} {bar:<10} {verdict}", flush=True)
+        bar = "" if row.bar is None else f"   bar {sign} {_number(row.bar, row.unit):<10} {verdict}"
+        print(f"  {row.what:<58} {_number(row.measured, row.unit):>12}{bar}", flush=True)
         shown.append(row)
     return shown
 

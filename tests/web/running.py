@@ -19,7 +19,7 @@ class Service:
     """`apportion serve`, started; `lines` is its log, as plain data."""
 
     def __init__(self, db, *options, **environment):
-        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by `end`
+        self._log = tempfile.TemporaryFile("a+")  # noqa: SIM115 - closed by `end`
         self.process = subprocess.Popen(
             [sys.executable, "-m", "apportion", "serve", "--db", str(db), "--port", "0", "--json", *options],
             stdout=subprocess.PIPE,

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from contextlib import closing
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -270,6 +271,23 @@ def test_two_workers_over_postgresql_lose_nothing_and_survive_a_kill(postgres):
     assert campaign.period == len(done)  # not one more: what was sent again was done once
     assert campaign.open_tickets == ()
     assert campaign.check().ok
+
+
+def test_workers_end_when_their_supervisor_is_killed(sqlite):
+    """Or they would hold the port, and answer for a service that nobody can stop."""
+    with service(sqlite, "--workers", "2") as running:
+        workers = until(lambda: len(found := running.children()) == 2 and found, "two workers")
+        until(lambda: running.ask("/healthz")[0] == 200, "an answer")
+        os.kill(running.process.pid, signal.SIGKILL)
+        running.process.wait(PATIENCE)
+        until(lambda: not any(alive(worker) for worker in workers), "the end of the workers")
+
+
+def alive(number):
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_figures_of_several_workers_are_added_up(tmp_path):

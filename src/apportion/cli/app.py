@@ -17,6 +17,7 @@ from apportion.cli import (
     campaign_arms,
     campaign_files,
     campaign_settings,
+    doctor,
     serve,
     token,
 )
@@ -128,6 +129,7 @@ app.command("import")(campaign_files.import_)
 app.command("simulate-campaign")(campaign_ahead.simulate_campaign)
 app.command("backtest")(campaign_ahead.backtest)
 app.command("serve")(serve.serve)
+app.command("doctor")(doctor.doctor)
 app.add_typer(token.app, name="token")
 
 

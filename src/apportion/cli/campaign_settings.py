@@ -44,6 +44,7 @@ def settings(
     Example: apportion settings ads --budget 6000 --sigma 35 --unset half-life
     """
     from apportion.cli import campaign_show as show
+    from apportion.live.content import plain
 
     campaign = open_campaign(name, db)
     given = {"budget": budget, "unit": unit, "policy": policy, "b": b, "sigma": sigma, "horizon": horizon,
@@ -62,7 +63,7 @@ def settings(
     if json:
         show.show_json(now)
     else:
-        rows = [(option.replace("_", " "), show.plain(value)) for option, value in now._asdict().items()]
+        rows = [(option.replace("_", " "), plain(value)) for option, value in now._asdict().items()]
         columns = {"setting": "left", "value": "left"}
         show.grid(f"Settings of {name}", columns, [(option, show.cell(value)) for option, value in rows])
 

@@ -1,38 +1,91 @@
-"""`apportion demo`: the paper's three examples, printed for people."""
+"""`apportion demo`: the paper's three examples, printed for people.
+
+The season that is shown is a real campaign in a throw-away database, checked at its end. What is earned is averaged
+over more seasons, by the Allocator alone: a campaign gives the same splits (tests/test_demo.py).
+"""
 
 from __future__ import annotations
 
 import math
+import tempfile
+from pathlib import Path
 
 import numpy as np
+import typer
 from rich.console import Console
 from rich.table import Table
 
+from apportion.live.campaign import Campaign
+from apportion.live.check import Check
+from apportion.live.choice import choose_policy
+from apportion.live.database import address, forget_engine
 from apportion.policies import Policy
 from apportion.policies.odds import Odds
 from apportion.policies.oracle import Oracle
 from apportion.policies.pooled import Thompson
 from apportion.policies.uniform import Uniform
-from apportion.scenarios import SCENARIOS, Scenario, Season, play_season
+from apportion.scenarios import SCENARIOS, Scenario, Season, live_through, play_season
 from apportion.tables import percent, readable, together
 
-OURS = "apportion (Odds)"
+DEFAULT = "apportion (Auto, default)"
+ODDS = "apportion (Odds)"
 
 
 def show_demo(seed: int, repeats: int) -> None:
-    """Print all three scenarios."""
+    """Print all three scenarios; exit code 1 if a campaign does not agree with its events."""
     console = Console(width=None if Console().is_terminal else 110)
+    sound = True
     for number, scenario in enumerate(SCENARIOS, start=1):
         console.rule(f"[bold]{number}. {scenario.title}")
         console.print(scenario.story)
-        season = play_season(scenario, Odds(b=scenario.b, sigma=scenario.sigma), seed)
+        season, found = play_campaign(scenario, _ours(scenario)[_shown(scenario)], seed)
         console.print(_splits(scenario, season))
         console.print(_learned(scenario, season))
         console.print(_earned(scenario, seed, repeats))
+        console.print(_kept(found), highlight=False)
+        sound = sound and found.ok
     console.print(
-        "Next: write a split of your own in Python (README), or ask what is possible at all: "
+        "Next: a campaign of your own, [bold]apportion new[/bold]; or ask what is possible at all: "
         "[bold]apportion theory --arms 6 --horizon 60 --b 0.6[/bold]"
     )
+    if not sound:
+        raise typer.Exit(1)
+
+
+def play_campaign(scenario: Scenario, policy: Policy, seed: int) -> tuple[Season, Check]:
+    """One season as a campaign in a database that is removed afterwards, and whether it could be rebuilt."""
+    with tempfile.TemporaryDirectory(prefix="apportion-demo-") as folder:
+        db = Path(folder) / "campaigns.db"
+        try:
+            campaign = Campaign.create(
+                scenario.title, scenario.arms, budget=scenario.budget, unit=scenario.unit, policy=policy,
+                b=scenario.b, sigma=scenario.sigma, horizon=scenario.periods, whole=scenario.whole, seed=seed, db=db,
+            )  # fmt: skip
+            amounts, outcomes = live_through(scenario, seed, campaign.split, campaign.record)
+            return Season(amounts, outcomes, campaign.beliefs()), campaign.check()
+        finally:
+            forget_engine(address(db))
+
+
+def _ours(scenario: Scenario) -> dict[str, Policy]:
+    """What a user gets who tells b and σ, and the policy that divides by the odds whatever b is."""
+    default, _ = choose_policy("auto", scenario.b, scenario.sigma)
+    return {DEFAULT: default, ODDS: Odds(b=scenario.b, sigma=scenario.sigma)}
+
+
+def _shown(scenario: Scenario) -> str:
+    """The better of the two in a season this short: the default, which pools at b = 1/2, unless b is there.
+
+    Lost over 100 seasons, default and Odds: research hours 42 ± 4 and 44 ± 3, venture capital 6,770 ± 360 and
+    8,240 ± 240, test kits 211 ± 7 and 174 ± 4.
+    """
+    return ODDS if scenario.b == 0.5 else DEFAULT
+
+
+def _kept(found: Check) -> str:
+    if not found.exact:
+        return found.message
+    return f"{found.events} events kept in a throw-away database, rebuilt bit for bit: ok."
 
 
 def _seasons(repeats: int) -> str:
@@ -41,7 +94,8 @@ def _seasons(repeats: int) -> str:
 
 def _splits(scenario: Scenario, season: Season) -> Table:
     table = Table(
-        title=f"The split of {readable(scenario.budget)} {scenario.unit}, {scenario.period} by {scenario.period}"
+        title=f"The split of {readable(scenario.budget)} {scenario.unit}, {scenario.period} by {scenario.period}, "
+        f"by {_shown(scenario)}"
     )
     table.add_column(scenario.period, justify="right")
     for arm in scenario.arms:
@@ -71,7 +125,7 @@ def _learned(scenario: Scenario, season: Season) -> Table:
 def _earned(scenario: Scenario, seed: int, repeats: int) -> Table:
     rivals: dict[str, Policy] = {
         "knowing the best arm": Oracle(means=scenario.means),
-        OURS: Odds(b=scenario.b, sigma=scenario.sigma),
+        **_ours(scenario),
         "all on one arm (Thompson)": Thompson(b=scenario.b, sigma=scenario.sigma),
         "even split": Uniform(),
     }
@@ -89,9 +143,9 @@ def _earned(scenario: Scenario, seed: int, repeats: int) -> Table:
         error = value.std(ddof=1) / repeats**0.5 if repeats > 1 else math.nan
         rows.append((name, float(value.mean()), float(error)))
     means = together(*(mean for _, mean, _ in rows))
-    losses = together(*(possible - mean for _, mean, _ in rows))
+    losses = together(*(0.0 if math.isclose(mean, possible) else possible - mean for _, mean, _ in rows))
     for (name, mean, error), shown, lost in zip(rows, means, losses):
         spread = "–" if math.isnan(error) else f"{error:,.{len(shown.partition('.')[2])}f}"
-        cells = (shown, spread, percent(mean / possible), lost)
-        table.add_row(name, *cells, style="bold" if name == OURS else None)
+        cells = (shown, spread, percent(min(mean / possible, 1.0)), lost)
+        table.add_row(name, *cells, style="bold" if name == _shown(scenario) else None)
     return table

@@ -8,14 +8,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from apportion import checks
+from apportion import checks, extras
 from apportion.errors import InvalidValue
 from apportion.fit import NoiseFit, fit_noise
 from apportion.fit.words import with_error
 from apportion.tables import readable
 
 PICTURES = (".png", ".svg", ".pdf")
-_NO_PICTURE = "No picture: matplotlib is not installed, or the folder cannot be written to (choose one with --plot)."
 
 
 def show_fit(
@@ -33,19 +32,19 @@ def show_fit(
         raise checks.refuse("--plot", f"a file that ends in {', '.join(PICTURES)}", str(target))
     arm, amount, outcome = columns
     fit = fit_noise(file, arm=arm, amount=amount, outcome=outcome, sigma=sigma, level=level, tails=tails)
-    drawn = _draw(fit, target, wanted=plot is not None)
+    trouble = _draw(fit, target, wanted=plot is not None)
     if as_json:
-        print(json.dumps({**fit.to_dict(), "picture": str(target) if drawn else None}, indent=2, allow_nan=False))
+        print(json.dumps({**fit.to_dict(), "picture": None if trouble else str(target)}, indent=2, allow_nan=False))
         return
     console = Console()
     console.print(_table(fit))
     for line in fit.summary().splitlines():
         console.print(line, highlight=False, markup=False)
-    console.print(f"Picture: {target}" if drawn else _NO_PICTURE, highlight=False, markup=False)
+    console.print(f"No picture. {trouble}" if trouble else f"Picture: {target}", highlight=False, markup=False)
 
 
-def _draw(fit: NoiseFit, target: Path, *, wanted: bool) -> bool:
-    """Write the picture. Where it cannot be written, that is an error only if it was asked for."""
+def _draw(fit: NoiseFit, target: Path, *, wanted: bool) -> str | None:
+    """Write the picture, or say why there is none; that is an error only if it was asked for."""
     try:
         figure = fit.plot()
         from apportion.figures.style import light
@@ -55,13 +54,13 @@ def _draw(fit: NoiseFit, target: Path, *, wanted: bool) -> bool:
             figure.savefig(target, dpi=150)
     except ImportError:
         if wanted:
-            raise InvalidValue("`--plot` needs matplotlib: pip install 'apportion[plot]'.") from None
-        return False
+            raise InvalidValue(extras.sentence("plot", "`--plot`")) from None
+        return extras.sentence("plot")
     except OSError as error:
         if wanted:
             raise checks.refuse("--plot", f"a file that can be written ({error.strerror})", str(target)) from None
-        return False
-    return True
+        return f"{target} cannot be written ({error.strerror}): choose another place with --plot."
+    return None
 
 
 def _table(fit: NoiseFit) -> Table:

@@ -8,6 +8,9 @@ import typer
 
 from apportion.cli.campaign import Db, Json
 
+# Where it listens unless told otherwise.
+PORT = 8000
+
 if TYPE_CHECKING:
     from apportion.web.serve import Place
 
@@ -16,7 +19,7 @@ def serve(
     host: Annotated[
         str, typer.Option(help="The address to listen on; any but loopback needs a token.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port; 0 takes any that is free.")] = 8000,
+    port: Annotated[int, typer.Option(help="The port; 0 takes any that is free.")] = PORT,
     workers: Annotated[int, typer.Option(help="Processes that answer.")] = 1,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error; JSON lines on stderr.")] = "info",
     db: Db = None,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
+from apportion import extras
 from apportion.errors import InvalidValue
 from apportion.tables import readable
 
@@ -68,7 +69,7 @@ def _executor(cluster: str | None, definition: Definition) -> Iterator[Any]:
         from distributed.comm.addressing import get_address_host_port
         from distributed.diagnostics.plugin import UploadFile
     except ImportError:
-        raise InvalidValue("`--cluster` needs Dask: pip install 'apportion[cluster]'.") from None
+        raise InvalidValue(extras.sentence("cluster", "`--cluster`")) from None
     try:
         # Dask tries for a long while, and leaves a traceback behind when it gives up: knock first.
         socket.create_connection(get_address_host_port(cluster), timeout=10.0).close()
@@ -106,7 +107,7 @@ def _pictures(results: list[Result]) -> dict[str, Any]:
     try:
         from apportion import figures
     except ImportError:
-        print("No pictures: they need matplotlib, pip install 'apportion[plot]'.", file=sys.stderr)
+        print(f"No pictures. {extras.sentence('plot')}", file=sys.stderr)
         return {}
     made: dict[str, Any] = {}
     for result in results:

@@ -5,12 +5,16 @@ its look (colour, dashes, marker: its place among the policies of the result) fr
 is a sentence that says what the numbers say. `save` writes PNG and SVG.
 """
 
-from apportion.figures.against import regret_against
-from apportion.figures.distribution import final_regret_distribution
-from apportion.figures.exponent import fitted_exponent
-from apportion.figures.over_time import regret_over_time
-from apportion.figures.shares import shares_over_time
-from apportion.figures.style import DASHES, HATCHES, MARKERS, PALETTE, Look, look, save, svg
+from apportion import extras
+
+extras.require("plot")  # before the modules below import matplotlib
+
+from apportion.figures.against import regret_against  # noqa: E402
+from apportion.figures.distribution import final_regret_distribution  # noqa: E402
+from apportion.figures.exponent import fitted_exponent  # noqa: E402
+from apportion.figures.over_time import regret_over_time  # noqa: E402
+from apportion.figures.shares import shares_over_time  # noqa: E402
+from apportion.figures.style import DASHES, HATCHES, MARKERS, PALETTE, Look, look, save, svg  # noqa: E402
 
 __all__ = [
     "DASHES",

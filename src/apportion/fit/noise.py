@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from apportion import checks
+from apportion import checks, extras
 from apportion.errors import InvalidValue
 from apportion.fit.diagnostics import (
     deviation_interval,
@@ -178,6 +178,7 @@ class NoiseFit:
 
     def plot(self) -> Figure:
         """Two panels: the size of the noise against the amount, and the likelihood of b with its interval."""
+        extras.require("plot")
         from apportion.fit.picture import draw
 
         return draw(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from apportion.allocator import Allocator
 from apportion.beliefs import Beliefs
 from apportion.law import Instance
 from apportion.policies import Policy
+from apportion.split import Split
 from apportion.statistics import Floats
 
 
@@ -51,16 +53,29 @@ class Season(NamedTuple):
 
 def play_season(scenario: Scenario, policy: Policy, seed: int) -> Season:
     """Ask and tell through a whole season, as its owner would."""
-    rng = np.random.default_rng([seed, 1])
     allocator = Allocator(
         policy, scenario.arms, seed=seed, b=scenario.b, sigma=scenario.sigma, whole=scenario.whole,
         horizon=scenario.periods,
     )  # fmt: skip
+    amounts, outcomes = live_through(scenario, seed, allocator.ask, allocator.tell)
+    return Season(amounts, outcomes, allocator.beliefs())
+
+
+def live_through(
+    scenario: Scenario,
+    seed: int,
+    ask: Callable[[float], Split],
+    tell: Callable[[int, dict[str, float | None]], object],
+) -> tuple[Floats, Floats]:
+    """Amounts and outcomes of a season whose splits are asked for by `ask(budget)` and answered by `tell`."""
+    rng = np.random.default_rng([seed, 1])
     amounts, outcomes = np.zeros((2, scenario.periods, len(scenario.arms)))
     for period in range(scenario.periods):
-        split = allocator.ask(scenario.budget)
+        split = ask(scenario.budget)
         amounts[period] = list(split.amounts.values())
         outcomes[period] = scenario.draw(amounts[period], rng)
-        back = {arm: value for arm, value in zip(scenario.arms, outcomes[period].tolist()) if value == value}
-        allocator.tell(split.ticket, back)
-    return Season(amounts, outcomes, allocator.beliefs())
+        tell(
+            split.ticket,
+            {arm: value for arm, value in zip(scenario.arms, outcomes[period].tolist()) if value == value},
+        )
+    return amounts, outcomes

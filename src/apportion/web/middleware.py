@@ -83,7 +83,7 @@ class Shell:
             ) in ("cross-site", "same-site"):
                 return problems.problem(403, "The request comes from a page of another site.")
         length = headers.get(b"content-length", "0")
-        limit = _limit(request.url.path, headers)
+        limit = _limit(request.scope["path"], headers)
         if not length.isascii() or not length.isdigit() or int(length[:20]) > limit:
             return problems.problem(413, _too_large(limit), headers={"Connection": "close"})
         return None

@@ -11,10 +11,12 @@ import functools
 import ipaddress
 import json
 import logging
+import multiprocessing
 import os
 import signal
 import socket
 import tempfile
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -72,6 +74,14 @@ def serve(
     from uvicorn import Config, Server
     from uvicorn.supervisors import Multiprocess
 
+    class _Workers(Multiprocess):
+        def keep_subprocess_alive(self) -> None:
+            # While this process holds the worker's end of the line too, a worker that dies between a question and its
+            # answer would be waited for as long as one that is only busy.
+            for process in self.processes:
+                process.child_conn.close()
+            super().keep_subprocess_alive()
+
     with listen(host, port) as listener, tempfile.TemporaryDirectory(prefix="apportion-") as folder:
         config = Config(
             functools.partial(application, db, local, folder),
@@ -92,7 +102,7 @@ def serve(
             ready(Place(url_of(host, listener), shown(address(db)), local, not local or tokens.any(), count))
         if count > 1:
             forget_engine(address(db))  # the workers have connections of their own
-            Multiprocess(config, [listener]).run()
+            _Workers(config, [listener]).run()
         else:
             Server(config).run([listener])
 
@@ -109,7 +119,16 @@ def application(db: str | os.PathLike[str] | None, local: bool, folder: str) -> 
 
     app = create_app(db, access=LOCAL_ACCESS if local else Access(tokens_needed=True, hosts=None))
     app.state.figures.share(folder)
+    supervisor = multiprocessing.parent_process()
+    if supervisor is not None:
+        threading.Thread(target=_end_with, args=(supervisor,), name="supervisor", daemon=True).start()
     return app
+
+
+def _end_with(supervisor: Any) -> None:
+    """A worker whose supervisor was killed would hold the port for ever."""
+    supervisor.join()
+    signal.raise_signal(signal.SIGTERM)
 
 
 # Addresses

@@ -23,6 +23,11 @@ function view() {
   return choice.querySelector("input:checked").value;
 }
 
+/** The axis of splits: few of them are counted one by one, never in halves. */
+function splits() {
+  return { title: "split", ...(data.last <= 12 ? { dtick: 1, tick0: 1 } : {}) };
+}
+
 function means() {
   const traces = [];
   const all = [];
@@ -46,7 +51,7 @@ function means() {
   const seen = all.filter(Number.isFinite);
   const [least, most] = [Math.min(...seen), Math.max(...seen)];
   const room = 0.08 * (most - least || Math.abs(most) || 1);
-  return [traces, { xaxis: { title: "split" }, yaxis: { title: "per unit", range: [least - room, most + room] } }];
+  return [traces, { xaxis: splits(), yaxis: { title: "per unit", range: [least - room, most + room] } }];
 }
 
 function best() {
@@ -60,13 +65,13 @@ function best() {
       hovertemplate: `${safe(name)}: %{y:.1f}%<extra></extra>`,
     }];
   });
-  return [traces, { xaxis: { title: "split" }, yaxis: { title: "%", range: [-2, 102] } }];
+  return [traces, { xaxis: splits(), yaxis: { title: "%", range: [-2, 102] } }];
 }
 
 function shares() {
   if (!data.tickets.length) return [[], {}];
   const areas = shareAreas(data.arms, data.tickets, data.shares, data.last + 1);
-  return [areas, { xaxis: { title: "split" }, yaxis: { title: "% of the budget", range: [0, 100] } }];
+  return [areas, { xaxis: splits(), yaxis: { title: "% of the budget", range: [0, 100] } }];
 }
 
 const VIEWS = { means, best, shares };

@@ -108,12 +108,13 @@ async function update() {
 const source = document.body.dataset.stream;
 if (source && window.EventSource) {
   let stream = null;
-  const version = () => Number(document.querySelector("[data-version]")?.dataset.version ?? -1);
+  const version = () => document.querySelector("[data-version]")?.dataset.version ?? "";
   const listen = () => {
-    stream = new EventSource(source);
+    // With the version that is shown, so that nothing is missed between the page and its stream.
+    stream = new EventSource(`${source}?since=${encodeURIComponent(version())}`);
     stream.addEventListener("change", (event) => {
       const told = safely(() => JSON.parse(event.data)) || {};
-      if (typeof told.version === "number" && told.version === version()) return;
+      if (String(told.version) === version()) return;
       update();
     });
   };
