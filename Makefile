@@ -6,7 +6,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 # Threads inside numerical libraries only fight with pytest's own workers on two cores.
 QUIET  := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo test soak lint bench clean help
+.PHONY: demo test soak lint docs bench clean help
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -25,6 +25,10 @@ $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install --quiet --editable '.[test]' --constraint constraints.txt
 	@touch $@ $(VENV)/.base
 
+$(VENV)/.docs: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install --quiet --editable '.[web,docs]' --constraint constraints.txt
+	@touch $@ $(VENV)/.base
+
 $(VENV)/.bench: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install --quiet --editable '.[bench]' --constraint constraints.txt
 	@touch $@ $(VENV)/.base
@@ -32,10 +36,12 @@ $(VENV)/.bench: pyproject.toml constraints.txt | $(BIN)/python
 demo: $(VENV)/.base  ## install and run the paper's three examples, end to end
 	$(BIN)/apportion demo
 
-test: $(VENV)/.test lint  ## install the test extras and run every test
+test: $(VENV)/.test lint  ## install the test extras (and a browser where none is found) and run every test
+	$(BIN)/python tests/browser/install.py
 	$(QUIET) $(BIN)/python -m pytest -n 2 --dist worksteal
 
 soak: $(VENV)/.test  ## the full count of cases where `make test` runs a tenth
+	$(BIN)/python tests/browser/install.py
 	APPORTION_SOAK=1 $(QUIET) $(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(VENV)/.test  ## ruff and mypy --strict
@@ -43,9 +49,13 @@ lint: $(VENV)/.test  ## ruff and mypy --strict
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/mypy
 
+docs: $(VENV)/.docs  ## build the documentation into site/, strictly
+	$(BIN)/python docs/tools/generate.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 bench: $(VENV)/.bench  ## measure the speed bars; every figure is a ratio or a minimum over repeats
 	$(QUIET) $(BIN)/python -m benchmarks
 
 clean:  ## remove the virtual environment and every cache
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,40 @@
+"""Docstrings as Markdown: doctests become code, and the star of μ* is a star."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+import griffe
+
+import apportion
+
+_DOCTEST = re.compile(r"^>>> .*(?:\n(?!\s*$).*)*", re.MULTILINE)
+
+
+class Doctests(griffe.Extension):
+    """Fences the doctests of every docstring; elsewhere keeps μ* from beginning an emphasis."""
+
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Called once for each module, class, function and attribute."""
+        if obj.docstring is None:
+            return
+        text = obj.docstring.value
+        parts, end = [], 0
+        for found in _DOCTEST.finditer(text):
+            parts += [text[end : found.start()].replace("μ*", "μ\\*"), f"```pycon\n{found[0]}\n```"]
+            end = found.end()
+        obj.docstring.value = call(obj) + "".join([*parts, text[end:].replace("μ*", "μ\\*")])
+
+
+def call(obj: griffe.Object) -> str:
+    """How a policy or a kind of noise is made: its parameters are fields, which have no docstrings of their own."""
+    fields = obj.is_class and obj.path.startswith(("apportion.policies.", "apportion.noise."))
+    if not fields or obj.name not in apportion.__all__ or obj.name == "Policy":
+        return ""
+    given = inspect.signature(getattr(apportion, obj.name)).parameters.values()
+    shown = ", ".join(
+        f"{each.name}" if each.default is each.empty else f"{each.name}={each.default!r}" for each in given
+    )
+    return f"```python\n{obj.name}({shown})\n```\n\n"

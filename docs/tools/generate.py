@@ -1,0 +1,251 @@
+"""Writes the reference pages that say what the program itself says: the commands and the HTTP routes.
+
+python docs/tools/generate.py            writes the pages
+python docs/tools/generate.py --check    exit code 1 where a page is not what would be written
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+REFERENCE = Path(__file__).parent.parent / "reference"
+NOTE = "<!-- Written by docs/tools/generate.py from the program itself: change it there. -->\n\n"
+
+
+# Commands
+
+COMMAND_GROUPS = {
+    "Run a campaign": ("new", "split", "record", "status", "history", "amend", "close", "arms", "settings"),
+    "Files and pages": ("import", "export", "restore", "report"),
+    "Look ahead and back": ("simulate-campaign", "backtest", "fit"),
+    "Look after it": ("campaigns", "check", "upgrade", "doctor"),
+    "Serve a team": ("serve", "token"),
+    "The laboratory": ("demo", "theory", "simulate", "leaderboard", "robustness", "reproduce"),
+}
+
+COMMANDS_HEAD = """# Commands
+
+Every command says this itself: `apportion COMMAND --help`. What holds for all of them:
+
+- `--json` prints one JSON document for programs, instead of a table for people.
+- `--db`, or the variable `APPORTION_DB`, says where campaigns are kept: a file, or a URL. By default it is a SQLite
+  file in your data folder.
+- Exit code 0: done. 2: refused, with one sentence on the error stream; nothing was changed. 1: `check` found a
+  difference. 130: stopped with Ctrl+C.
+- A long command shows a progress bar on a terminal, and none in a pipe.
+- `apportion --install-completion` makes your shell complete commands and names of campaigns.
+- `apportion --version` prints the version.
+"""
+
+
+def commands_page() -> str:
+    """Every command with its help, arguments and options."""
+    import typer
+
+    from apportion.cli.app import app
+
+    root: Any = typer.main.get_command(app)
+    placed = {name for names in COMMAND_GROUPS.values() for name in names}
+    groups = {**COMMAND_GROUPS, "More": tuple(sorted(set(root.commands) - placed))}
+    parts = [NOTE + COMMANDS_HEAD]
+    for title, names in groups.items():
+        found = [name for name in names if name in root.commands]
+        if not found:
+            continue
+        parts.append(f"## {title}\n")
+        for name in found:
+            for path, command in walk(root.commands[name], f"apportion {name}"):
+                parts.append(command_section(path, command))
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def walk(command: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """A command and the commands below it, with what one types."""
+    yield path, command
+    for name, below in getattr(command, "commands", {}).items():
+        yield from walk(below, f"{path} {name}")
+
+
+def command_section(path: str, command: Any) -> str:
+    """One command: what it does, an example, how it is called, what it takes."""
+    text = inspect.cleandoc(command.help or "")
+    says, _, example = text.partition("Example: ")
+    lines = [f"### `{path}`", "", says.strip(), ""]
+    if example:
+        lines += ["```sh", example.strip(), "```", ""]
+    arguments = [each for each in command.params if each.param_type_name == "argument"]
+    options = [each for each in command.params if each.param_type_name == "option" and each.name != "help"]
+    rows = [(f"`{argument_name(each)}`", "", each.help or "") for each in arguments]
+    for each in options:
+        names = ", ".join(f"`{name}`" for name in (*each.opts, *each.secondary_opts))
+        default = "" if each.default in (None, False, ()) or callable(each.default) else f"`{each.default}`"
+        rows.append((names, default, each.help or ""))
+    if rows:
+        lines += ["| argument or option | default | |", "|---|---|---|"]
+        lines += [f"| {' | '.join(cell.replace('|', '&#124;') for cell in row)} |" for row in rows]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def argument_name(argument: Any) -> str:
+    """As the help shows it: NAME, [NAME] where it may be left out, NAME... where there may be several."""
+    name = str(argument.name).upper()
+    shown = name if argument.required else f"[{name}]"
+    return f"{shown}..." if argument.nargs == -1 else shown
+
+
+# HTTP routes
+
+
+def http_page() -> str:
+    """Every route of the API, from its own description, and the pages of the dashboard."""
+    from apportion.web.app import create_app
+
+    with tempfile.TemporaryDirectory() as folder:
+        app = create_app(Path(folder) / "campaigns.db")
+        described = app.openapi()
+        parts = [
+            NOTE + "# HTTP routes\n",
+            described["info"]["description"].strip() + "\n",
+            "`apportion serve` answers these. The same description is at `/api/v1/openapi.json` for programs, at\n"
+            "`/api/reference` for people, with examples of all answers. `apportion.Client` speaks it for you.\n",
+        ]
+        for tag in described["tags"]:
+            parts.append(f"## {tag['name'].capitalize()}\n\n{tag['description']}\n")
+            for path, operations in described["paths"].items():
+                for method, operation in operations.items():
+                    if operation["tags"][0] == tag["name"]:
+                        parts.append(route_section(method.upper(), path, operation, described))
+        parts.append(pages_section(app, described))
+        from apportion.live.database import address, forget_engine
+
+        forget_engine(address(Path(folder) / "campaigns.db"))
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def route_section(method: str, path: str, operation: dict[str, Any], described: dict[str, Any]) -> str:
+    """One route: what it does, what it takes, what it answers."""
+    lines = [f"### {operation['summary']}", "", f"`{method} {path}`", "", operation.get("description", ""), ""]
+    rows = [
+        (f"`{each['name']}`", each["in"], kind(each["schema"]), each.get("description", ""))
+        for each in operation.get("parameters", [])
+        if each["name"] not in ("If-None-Match", "Idempotency-Key")
+    ]
+    for media, content in operation.get("requestBody", {}).get("content", {}).items():
+        schema = resolve(content.get("schema", {}), described)
+        if not schema.get("properties"):
+            rows.append(("", f"body, {media}", "", schema.get("description", "")))
+        for name, field in schema.get("properties", {}).items():
+            needed = " (needed)" if name in schema.get("required", ()) else ""
+            rows.append((f"`{name}`{needed}", "body", kind(field), field.get("description", "")))
+    if rows:
+        lines += ["| name | in | kind | |", "|---|---|---|---|"]
+        lines += [f"| {' | '.join(one_line(cell) for cell in row)} |" for row in rows]
+        lines.append("")
+    twice = any(each["name"] == "Idempotency-Key" for each in operation.get("parameters", []))
+    fresh = any(each["name"] == "If-None-Match" for each in operation.get("parameters", []))
+    answers = [
+        f"{code}: {answer['description'].rstrip('.')}."
+        for code, answer in operation["responses"].items()
+        if code[0] == "2"
+    ]
+    refusals = sorted(code for code in operation["responses"] if code[0] in "45")
+    lines.append(f"Answers {' '.join(answers)} Refuses with {', '.join(refusals)}.")
+    if twice:
+        lines.append("Takes an `Idempotency-Key`.")
+    if fresh:
+        lines.append("Has an `ETag`.")
+    lines.append("")
+    return "\n".join(lines)
+
+
+def resolve(schema: dict[str, Any], described: dict[str, Any]) -> dict[str, Any]:
+    """What a reference points to; of alternatives the first that is an object."""
+    if "$ref" in schema:
+        return resolve(described["components"]["schemas"][schema["$ref"].rpartition("/")[2]], described)
+    for each in schema.get("anyOf", ()):
+        found = resolve(each, described)
+        if found.get("properties"):
+            return found
+    return schema
+
+
+def kind(schema: dict[str, Any]) -> str:
+    """A schema in a few words: integer from 1 to 1000, or null."""
+    if "$ref" in schema:
+        return str(schema["$ref"].rpartition("/")[2])
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(kind(each) for each in schema["anyOf"]))
+    if "enum" in schema:
+        return ", ".join(f"`{each}`" for each in schema["enum"])
+    name = str(schema.get("type", "anything"))
+    if name == "array":
+        return f"list of {kind(schema.get('items', {}))}"
+    if name == "object" and isinstance(schema.get("additionalProperties"), dict):
+        return f"by name: {kind(schema['additionalProperties'])}"
+    low, high = schema.get("minimum"), schema.get("maximum")
+    above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
+    limits = [
+        text
+        for text, value in (("from", low), ("above", above), ("to", high), ("below", below))
+        if value is not None
+        for text in (f"{text} {value:g}",)
+    ]
+    default = schema.get("default")
+    words = " ".join([name, *limits])
+    return words if default in (None, "") else f"{words}; default `{default}`"
+
+
+def pages_section(app: Any, described: dict[str, Any]) -> str:
+    """What a browser opens: everything that is not the API."""
+    rows = []
+    for route in routes(app):
+        if route.path in described["paths"] or "GET" not in (route.methods or ()):
+            continue
+        says = inspect.cleandoc(route.endpoint.__doc__ or "").split("\n")[0]
+        rows.append(f"| `{route.path}` | {one_line(says)} |")
+    head = "## The dashboard and the service's own pages\n\n| address | |\n|---|---|\n"
+    return head + "\n".join(sorted(rows)) + "\n"
+
+
+def routes(app: Any) -> Iterator[Any]:
+    """Every route with an endpoint of its own, also inside routers that were included whole."""
+    for route in getattr(app, "routes", ()):
+        if hasattr(route, "endpoint") and hasattr(route, "methods"):
+            yield route
+        elif hasattr(route, "original_router"):
+            yield from routes(route.original_router)
+
+
+def one_line(text: str) -> str:
+    """Text for a cell of a table."""
+    return re.sub(r"\s+", " ", text).replace("|", "&#124;")
+
+
+PAGES: dict[str, Callable[[], str]] = {"commands.md": commands_page, "http.md": http_page}
+
+
+def main() -> int:
+    """Write, or check."""
+    stale = []
+    for name, write in PAGES.items():
+        page = REFERENCE / name
+        text = write()
+        if "--check" in sys.argv:
+            if not page.exists() or page.read_text(encoding="utf-8") != text:
+                stale.append(name)
+        else:
+            page.write_text(text, encoding="utf-8")
+    if stale:
+        sys.stderr.write(f"Not up to date: {', '.join(stale)}. Run: python docs/tools/generate.py\n")
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
