@@ -38,6 +38,7 @@ class Beliefs(Table, Mapping[str, Belief]):
     - `probability_best`: under independent N(μ*, σ²/B), by quadrature; an arm without outcomes counts as
       unknown.
     - `resource`: the amount whose outcome is known. `information`: Σ A^(2−2b).
+    - `sigma`: the scale of the noise that they stand on; NaN where it is not known.
     - `learned`: what the outcomes say about b and σ, where the policy learns them; the columns then stand on these.
     """
 
@@ -53,7 +54,7 @@ class Beliefs(Table, Mapping[str, Belief]):
     ) -> None:
         self._names = names
         self._seen = seen
-        self._sigma = math.nan if sigma is None else sigma
+        self.sigma = math.nan if sigma is None else sigma
         self._rho = rho
         self.level = level
         self.minimise = minimise
@@ -74,7 +75,7 @@ class Beliefs(Table, Mapping[str, Belief]):
         """The half-width of the interval per arm: infinite without outcomes, NaN without σ."""
         log_inverse_delta = -math.log1p(-self.level)
         known = [
-            anytime_radius(information, log_inverse_delta, self._rho, self._sigma)
+            anytime_radius(information, log_inverse_delta, self._rho, self.sigma)
             for information in self._seen.information.tolist()
         ]
         return np.array(known)
@@ -82,7 +83,7 @@ class Beliefs(Table, Mapping[str, Belief]):
     @functools.cached_property
     def probability_best(self) -> Floats:
         """P(best) per arm, adding up to 1."""
-        if math.isnan(self._sigma) or not self._names:
+        if math.isnan(self.sigma) or not self._names:
             return np.full(len(self._names), math.nan)
         return best_probabilities(self._gain, self.spread)
 
@@ -90,7 +91,7 @@ class Beliefs(Table, Mapping[str, Belief]):
     def spread(self) -> Floats:
         """σ/√B: the standard deviation of each mean; infinite without outcomes, NaN without σ."""
         with np.errstate(divide="ignore"):
-            return self._sigma / np.sqrt(self._seen.information)
+            return self.sigma / np.sqrt(self._seen.information)
 
     @functools.cached_property
     def _index(self) -> dict[str, int]:

@@ -122,7 +122,7 @@ def test_the_default_is_in_the_users_data_folder(monkeypatch, tmp_path):
     monkeypatch.setattr(database.sys, "platform", "linux")
     assert database.address().database == str(tmp_path / "apportion" / "campaigns.db")
     monkeypatch.setenv("APPORTION_DB", "postgresql://me:secret@host/x")
-    assert database.shown(database.address()) == "postgresql+psycopg://me:***@host/x"
+    assert database.shown(database.address()) == "postgresql://me:***@host/x"
 
 
 def test_the_database_is_imported_only_where_it_is_needed():

@@ -37,7 +37,7 @@ def unit_of(campaign: Campaign) -> str | None:
 def relative_to(beliefs: Beliefs) -> dict[str, Any]:
     """What beliefs stand on, as of their own time: σ, the level of the intervals, the direction, what was learned."""
     return {
-        "sigma": beliefs._sigma,
+        "sigma": beliefs.sigma,
         "level": beliefs.level,
         "minimise": beliefs.minimise,
         "learned": learned_content(beliefs.learned),

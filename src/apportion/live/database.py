@@ -78,8 +78,10 @@ def _file(path: Path) -> URL:
 
 
 def shown(url: URL) -> str:
-    """An address for people: a path, or a URL without its password."""
-    return str(url.database) if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
+    """An address for people: a path, or a URL without its password and the driver's name."""
+    if url.get_backend_name() == "sqlite":
+        return str(url.database)
+    return url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
 
 
 def make_engine(url: URL) -> Engine:

@@ -1,0 +1,1 @@
+"""The service in a real Chromium, as people use it."""

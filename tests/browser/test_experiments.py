@@ -1,0 +1,85 @@
+"""The laboratory: run, cancel, refuse, and the slider over b."""
+
+import pytest
+from playwright.sync_api import expect
+from running import until
+
+LONG = {"arms": "10", "horizon": "100000", "replications": "1500"}
+
+
+def choose(visit, **values):
+    """Fill in the fields of the experiment."""
+    for name, value in values.items():
+        visit.at(f"lab-{name}").fill(value)
+
+
+def test_run_see_and_run_again_with_other_numbers(ready):
+    page, at = ready.go("/laboratory"), ready.at
+    expect(at("lab-empty")).to_be_visible()
+    choose(ready, arms="3", gap="0.5", b="0.75", horizon="400", replications="30", seed="11")
+    at("lab-run").click()
+    expect(at("lab-table")).to_be_visible(timeout=120_000)
+    expect(at("lab-finding")).to_contain_text("After 400 periods")
+    rows = at("lab-table").locator("tbody tr")
+    policies = at("lab-policies").locator("li").count()
+    expect(rows).to_have_count(policies)
+    assert at("lab-regret-chart").locator(".scatterlayer .trace").count() >= policies
+    assert at("lab-shares-chart").locator(".scatterlayer .trace").count() == 3
+    # The Python that is shown gives the numbers in the table.
+    scope = {}
+    exec(at("lab-python").inner_text(), scope)
+    said = [float(row.locator("td").first.inner_text().replace(",", "")) for row in rows.all()]
+    assert said == pytest.approx(scope["result"].summary()["mean"].tolist(), rel=2e-3)
+    at("lab-scale-log").check()
+    page.locator("#shares-policy").select_option(index=1)
+    choose(ready, seed="12")
+    at("lab-run").click()
+    expect(at("lab-progress")).to_be_hidden(timeout=120_000)
+    until(lambda: float(rows.first.locator("td").first.inner_text().replace(",", "")) != said[0], "other numbers")
+
+
+def test_cancel_stops_the_work(ready, served):
+    page, at = ready.go("/laboratory"), ready.at
+    choose(ready, **LONG)
+    at("lab-run").click()
+    expect(at("lab-cancel")).to_be_focused()
+    expect(at("lab-progress-figures")).to_contain_text("of ", timeout=60_000)
+    expect(at("lab-run")).to_be_disabled()
+    at("lab-cancel").click()
+    expect(page.locator("#progress-title")).to_have_text("Cancelled")
+    expect(at("lab-progress-words")).to_contain_text("run again")
+    expect(at("lab-run")).to_be_enabled()
+    # The place is free at once: another experiment can run.
+    choose(ready, arms="2", horizon="50", replications="5")
+    at("lab-run").click()
+    expect(at("lab-table")).to_be_visible(timeout=120_000)
+
+
+def test_a_wrong_number_is_refused_beside_the_form(ready):
+    ready.go("/laboratory")
+    with ready.refusal(422):
+        choose(ready, horizon="many")
+        ready.at("lab-run").click()
+        expect(ready.at("lab-error")).to_contain_text("many")
+    expect(ready.at("lab-run")).to_be_enabled()
+    choose(ready, horizon="50", replications="5")
+    ready.at("lab-run").click()
+    expect(ready.at("lab-error")).to_be_hidden()
+    expect(ready.at("lab-table")).to_be_visible(timeout=120_000)
+
+
+def test_the_slider_walks_through_the_phase_transition(ready):
+    page, at = ready.go("/laboratory"), ready.at
+    at("transition-arms").select_option(index=0)
+    at("transition").scroll_into_view_if_needed()
+    expect(at("transition-summary")).not_to_be_empty(timeout=120_000)
+    said = set()
+    for b in ("0", "0.5", "1"):
+        at("transition-slider").fill(b)
+        expect(at("transition-b-value")).to_have_text(f"{float(b):.2f}")
+        said.add(at("transition-measured").inner_text())
+    assert len(said) == 3
+    at("transition-slider").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(at("transition-b-value")).to_have_text("0.95")
+    assert at("transition-against").locator(".scatterlayer .trace").count() >= 2
