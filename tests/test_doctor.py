@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -357,7 +358,10 @@ def test_the_service_is_found(ads):
     )
     with process:
         try:
-            port = json.loads(process.stdout.readline())["url"].rpartition(":")[2]
+            url = json.loads(process.stdout.readline())["url"]
+            port = url.rpartition(":")[2]
+            with urllib.request.urlopen(f"{url}/healthz", timeout=60) as answer:  # it listens before it can answer
+                assert answer.status == 200
             found = machine("--port", port, code=0)[f"port {port}"]
         finally:
             process.terminate()

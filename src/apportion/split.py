@@ -62,10 +62,8 @@ class Split(Table):
     def _reason(self, index: int) -> str:
         reason = self._policy.why(float(self._memory[index])) or self._reason_from_belief(index)
         share, wanted = float(self._shares[index]), float(self._wanted[index])
-        if share > wanted * (1.0 + 1e-9) + 1e-12:
-            reason += f" Raised from {percent(wanted)} by the bounds."
-        elif share < wanted * (1.0 - 1e-9) - 1e-12:
-            reason += f" Lowered from {percent(wanted)} by the bounds."
+        if percent(share) != percent(wanted):
+            reason += f" {'Raised' if share > wanted else 'Lowered'} from {percent(wanted)} by the bounds."
         return reason
 
     def _reason_from_belief(self, index: int) -> str:

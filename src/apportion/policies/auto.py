@@ -50,7 +50,7 @@ class Auto(Policy):
     sigma: float | None = None
     horizon: int | None = None
 
-    rule = "learns how noise grows with the amount, then divides by the odds or pools, as the evidence says"
+    rule = "divides by the odds or pools, as b says, and learns b and σ where they are not given"
 
     class Record(NamedTuple):
         """σ is 0 where it is to be learned; the horizon is 0 where it is unknown."""
