@@ -103,8 +103,10 @@ def show_status(status: Status) -> None:
     }  # fmt: skip
     grid(f"{status.name}: {settings.policy}, {status.period} periods", columns, rows, status.beliefs.note)
     budget = f"{readable(settings.budget)} {unit}".rstrip()
+    # What is learned has its own sentence among the notes.
+    noise = f"; b = {settings.b:g}; σ = {readable(settings.sigma)}" if status.beliefs.learned is None else ""
     lines = [
-        f"Budget {budget}; b = {settings.b:g}; σ = {readable(settings.sigma)}.",
+        f"Budget {budget}{noise}.",
         "Open tickets: " + (", ".join(map(str, status.open_tickets[-10:])) or "none") + ".",
     ]
     if not math.isnan(status.expected_regret):
