@@ -3,6 +3,7 @@
 import contextlib
 import inspect
 import math
+import re
 import os
 import shutil
 import socket
@@ -233,6 +234,11 @@ def test_a_history_is_imported(client, sqlite, tmp_path):
 # The same errors
 
 
+def told(error):
+    """The sentence; policies that other tests defined are known in this process only."""
+    return re.sub(r"known are .* Import", "known are … Import", str(error.value))
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -279,7 +285,7 @@ def test_refusals_are_the_same_error_with_the_same_sentence(client, place, wrong
     with pytest.raises(ap.ApportionError) as theirs:
         wrong(there)
     assert type(mine.value) is type(theirs.value)
-    assert str(mine.value) == str(theirs.value)
+    assert told(mine) == told(theirs)
     assert here.version == version
 
 
