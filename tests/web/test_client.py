@@ -3,8 +3,8 @@
 import contextlib
 import inspect
 import math
-import re
 import os
+import re
 import shutil
 import socket
 import tempfile
