@@ -97,6 +97,7 @@ def test_by_keyboard_alone(ready, db):
     page.keyboard.press("Space")
     page.keyboard.press("Enter")  # from any field of the form
     expect(at("flash")).to_have_text("Recorded: ticket 1 is complete.")
+    expect(at("chart")).to_have_attribute("data-view", "means")  # the switch is of use once the chart is drawn
     page.locator("#chart-switch input[value=means]").focus()
     page.keyboard.press("ArrowRight")
     expect(at("chart")).to_have_attribute("data-view", "best")

@@ -290,6 +290,19 @@ def alive(number):
         return False
 
 
+def test_the_last_request_of_a_burst_is_told_to_the_other_workers(tmp_path):
+    figures = Figures()
+    figures.share(tmp_path)
+    for _ in range(3):
+        figures.count("/", "GET", 200, 0.01)
+
+    def told():
+        found = [json.loads(path.read_text()) for path in tmp_path.glob("*.json")]
+        return found and found[0]["requests"] == [["/", "GET", 200, 3]]
+
+    until(told, "all three to be told")
+
+
 def test_figures_of_several_workers_are_added_up(tmp_path):
     one, other = Figures(), Figures()
     for figures in (one, other):

@@ -46,6 +46,7 @@ class Figures:
         self.streams = 0
         self._folder: Path | None = None
         self._shared_at = 0.0
+        self._later: threading.Timer | None = None
 
     def share(self, folder: str | os.PathLike[str]) -> None:
         """Keep a copy of the figures in a folder that the workers share, and add up what lies there."""
@@ -60,14 +61,19 @@ class Figures:
                 row = self._latency.setdefault((route, method), [0.0] * (len(BUCKETS) + 2))
                 row[bisect_left(BUCKETS, seconds)] += 1
                 row[-1] += seconds
-        if self._folder is not None and time.monotonic() - self._shared_at > SHARED_EVERY:
-            self.publish()
+        if self._folder is not None:
+            if time.monotonic() - self._shared_at > SHARED_EVERY:
+                self.publish()
+            elif self._later is None:  # the last of a burst must be told too, though nobody asks any more
+                self._later = threading.Timer(SHARED_EVERY, self.publish)
+                self._later.daemon = True
+                self._later.start()
 
     def publish(self) -> None:
         """Write the figures for the other workers; a worker that cannot write is not stopped by that."""
         if self._folder is None:
             return
-        self._shared_at = time.monotonic()
+        self._shared_at, self._later = time.monotonic(), None
         target = self._folder / f"{os.getpid()}.json"
         draft = target.with_suffix(f".{threading.get_ident()}.part")
         with contextlib.suppress(OSError):
