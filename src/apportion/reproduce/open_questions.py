@@ -153,7 +153,8 @@ def show(values: Values) -> list[Block]:
          "agrees with draws, Proposition 1 above"],
         ["corrected tail for sub-Gaussian noise, growth as log t", "proven", "not sharp"],
         ["growth as √log t for all sub-Gaussian noise", "open", "two other noises below"],
-        ["finite regret of Odds and Recommended for b > 1/2", "proven, with a huge constant", "see the plateaus above"],
+        ["finite regret of Odds and Recommended for b > 1/2", "proven, with a huge constant",
+         "see the plateaus above"],
     ]  # fmt: skip
     return [
         Text(
