@@ -36,7 +36,7 @@ class Auto(Policy):
     - `b` or `sigma` may be given; with both it is `Recommended`.
 
     What is known: nothing is proven beyond `Recommended`. Measured over the suite of `apportion leaderboard` at
-    T = 10^4 its regret is 1.05 times that of `Recommended` told the truth (`python -m benchmarks.auto`). Where it
+    T = 10^4 its regret is 1.04 times that of `Recommended` told the truth (`python -m benchmarks.auto`). Where it
     fails: if small amounts do not obey the law (a fixed noise per arm, say) b is learned too low, and it pools; with
     whole units small amounts are rounded away, and b is learned from the early splits alone.
 
