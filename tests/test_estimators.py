@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from apportion import estimators
 from apportion.errors import InvalidValue
-from apportion.statistics import Statistics, Sums, no_sums
+from apportion.statistics import Statistics
+from apportion.sums import Sums, no_sums
 
 AMOUNTS = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=8)
 ORDERS = st.floats(0, 1)

@@ -12,7 +12,7 @@ import pytest
 
 import apportion as ap
 from apportion.kernels import compiled, generic, implements, kernel
-from apportion.statistics import MANY_ARMS
+from apportion.sums import MANY_ARMS
 
 # --- in one process -----------------------------------------------------------------------------------------
 
@@ -118,7 +118,7 @@ import importlib, json, sys
 import apportion as ap
 from apportion.kernels import compiled
 from apportion.policies.contract import decide
-from apportion.statistics import MANY_ARMS
+from apportion.sums import MANY_ARMS
 
 def ask(module):
     policy = importlib.import_module(module).Mine()

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apportion.errors import IncompatibleState, InvalidValue
-from apportion.statistics import MANY_ARMS, Statistics, Sums, terms, weights
+from apportion.statistics import Statistics
+from apportion.sums import MANY_ARMS, Sums, terms, weights
 
 ORDERS = (0.0, 0.3, 0.5, 0.75, 1.0)
 # Twenty orders of magnitude and both signs: sums of such numbers in floating point depend on the order.

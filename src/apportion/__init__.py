@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from apportion.simulation.run import simulate as simulate
     from apportion.split import Split as Split
     from apportion.statistics import Statistics as Statistics
-    from apportion.statistics import Sums as Sums
+    from apportion.sums import Sums as Sums
 
 _HOMES = {
     "apportion.allocator": ("Allocator",),
@@ -92,7 +92,8 @@ _HOMES = {
     "apportion.split": ("Split",),
     "apportion.simulation.result": ("Result", "load_result"),
     "apportion.simulation.run": ("Informed", "simulate"),
-    "apportion.statistics": ("Statistics", "Sums"),
+    "apportion.statistics": ("Statistics",),
+    "apportion.sums": ("Sums",),
 }  # fmt: skip
 _MODULES = ("confidence", "estimators", "feasible", "figures", "report", "testing", "theory")
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

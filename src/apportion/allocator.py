@@ -22,7 +22,7 @@ from apportion.policies.contract import Period, decide_now
 from apportion.robust import Groups, new_past, past_from_dict, window_of
 from apportion.roster import Roster
 from apportion.split import Split
-from apportion.statistics import Floats, Grid
+from apportion.sums import Floats, Grid
 from apportion.tickets import Ticket, Tickets
 from apportion.told import News, budget_amount, outcome_shown, read_news
 

@@ -14,7 +14,7 @@ from apportion.errors import UnknownName
 from apportion.estimators import information_weighted
 from apportion.learning import Learned
 from apportion.probability import best_probabilities
-from apportion.statistics import Floats, Sums
+from apportion.sums import Floats, Sums
 from apportion.tables import Table, percent, readable, together
 
 

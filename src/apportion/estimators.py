@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 
 from apportion import checks
 from apportion.kernels import kernel
-from apportion.statistics import Floats, Sums
+from apportion.sums import Floats, Sums
 
 
 class Estimate(NamedTuple):

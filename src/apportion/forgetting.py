@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike
 
 from apportion import checks
 from apportion.errors import Conflict, IncompatibleState, InvalidValue
-from apportion.statistics import Floats, Statistics
+from apportion.statistics import Statistics
+from apportion.sums import Floats
 
 # A window keeps two numbers per arm and period, in memory and in every saved state.
 LONGEST_WINDOW = 100_000

@@ -208,7 +208,7 @@ def _code_bytes(code: CodeType) -> bytes:
 # What simulated numbers are made of; anything else may change without touching a result.
 _SOURCES = (
     "checks.py", "cone.py", "confidence.py", "estimators.py", "kernels.py", "law.py", "learning.py", "noise.py",
-    "policies", "probability.py", "simulation", "statistics.py", "theory",
+    "policies", "probability.py", "simulation", "statistics.py", "sums.py", "theory",
 )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from apportion.kernels import compiled, kernel
-from apportion.statistics import MANY_ARMS, Floats, GridSums, Sums
+from apportion.sums import MANY_ARMS, Floats, GridSums, Sums
 from apportion.tables import readable
 
 ORDERS = tuple(place / 10.0 for place in range(11))

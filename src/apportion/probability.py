@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from apportion import checks
 from apportion.kernels import compiled, kernel
-from apportion.statistics import MANY_ARMS, Floats
+from apportion.sums import MANY_ARMS, Floats
 
 # Gauss–Legendre, eight points on [−1, 1]; tuples of plain numbers, quicker than arrays where nothing is compiled.
 _NODES, _WEIGHTS = (tuple(part.tolist()) for part in np.polynomial.legendre.leggauss(8))

@@ -29,7 +29,8 @@ from numpy.typing import ArrayLike
 from apportion import checks
 from apportion.errors import IncompatibleState, InvalidValue
 from apportion.forgetting import Window
-from apportion.statistics import Floats, GridSums, Statistics, Sums
+from apportion.statistics import Statistics
+from apportion.sums import Floats, GridSums, Sums
 
 GROUPS = 16
 TRIM = 0.2

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from apportion import checks
 from apportion.errors import Conflict, Infeasible, UnknownName
 from apportion.feasible import project
-from apportion.statistics import Floats
+from apportion.sums import Floats
 
 STATES = ("active", "paused", "removed")
 

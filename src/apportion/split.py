@@ -10,7 +10,7 @@ from typing import Any
 
 from apportion.beliefs import Beliefs, interval
 from apportion.policies.contract import Policy
-from apportion.statistics import Floats
+from apportion.sums import Floats
 from apportion.tables import Table, percent, readable
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from apportion import checks
 from apportion.errors import IncompatibleState, UnknownName
-from apportion.statistics import Floats
+from apportion.sums import Floats
 
 # Completed tickets are kept, to recognise repeated outcomes and to amend, while they hold no more numbers
 # than this (or ten tickets): memory must not grow with the number of periods.

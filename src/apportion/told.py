@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from apportion import checks
 from apportion.errors import UnknownName
 from apportion.roster import Roster, by_name
-from apportion.statistics import Floats
+from apportion.sums import Floats
 from apportion.tickets import Ticket
 
 # Within these the square of a budget (its information at b = 0) and a return per unit stay in the range of

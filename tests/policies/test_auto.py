@@ -17,7 +17,8 @@ from apportion.fit.likelihood import Data
 from apportion.leaderboard.suite import SUITE
 from apportion.learning import ORDERS, learned, sums_for, weigh_orders
 from apportion.policies.contract import Period, decide_now
-from apportion.statistics import Grid, GridSums, Statistics, no_sums, observe, weights
+from apportion.statistics import Statistics
+from apportion.sums import Grid, GridSums, no_sums, observe, weights
 
 SOAK = bool(os.environ.get("APPORTION_SOAK"))
 

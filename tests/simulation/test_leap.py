@@ -20,7 +20,7 @@ from apportion.simulation.streams import streams
 from apportion.simulation.sweep import FolderStore
 from apportion.simulation.task import Task, run_task
 from apportion.simulation.walks import WALK, measure, spent, walk_power
-from apportion.statistics import weights
+from apportion.sums import weights
 
 EVERYTHING = ("regret", "reward", "shares", "leader", "active", "eliminated")
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from apportion.kernels import compiled
 from apportion.simulation.engine import Record, play
-from apportion.statistics import Sums
+from apportion.sums import Sums
 
 
 class Runs(NamedTuple):

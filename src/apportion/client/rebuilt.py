@@ -21,7 +21,7 @@ from apportion.live.ledger import Settings
 from apportion.live.status import ArmStatus, Status
 from apportion.policies import Policy
 from apportion.split import Split
-from apportion.statistics import Floats, Sums
+from apportion.sums import Floats, Sums
 
 
 class Scale(NamedTuple):

@@ -15,7 +15,8 @@ from apportion.errors import InvalidValue
 from apportion.live.campaign import Campaign
 from apportion.live.choice import choose_policy
 from apportion.live.files import Observation
-from apportion.statistics import Floats, Statistics
+from apportion.statistics import Statistics
+from apportion.sums import Floats
 
 DEFAULT_POLICIES = ("Odds", "Thompson", "Uniform")
 

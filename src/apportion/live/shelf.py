@@ -7,7 +7,7 @@ from typing import Any
 
 from apportion import checks
 from apportion.errors import IncompatibleState, UnknownName
-from apportion.statistics import Floats
+from apportion.sums import Floats
 from apportion.tickets import Ticket, Tickets
 
 # The tickets used last are held in memory while they hold no more numbers than this, or so many tickets.

@@ -9,7 +9,7 @@ from apportion import checks
 from apportion.estimators import mu_star
 from apportion.policies.contract import Policy
 from apportion.policies.shared import power_floor, recommended_floor
-from apportion.statistics import InformationSums
+from apportion.sums import InformationSums
 
 SPLITS = ("even", "leader")
 

@@ -32,7 +32,7 @@ import numpy as np
 from apportion import checks
 from apportion.errors import InvalidValue, UnknownName
 from apportion.kernels import compiled, generic, implements, kernel
-from apportion.statistics import MANY_ARMS, Floats, Sums
+from apportion.sums import MANY_ARMS, Floats, Sums
 
 
 class Period(NamedTuple):
@@ -124,7 +124,7 @@ class Policy:
 
     @property
     def reads(self) -> Any:
-        """Which sums `allocate` looks at: all of `Sums`, or one of the smaller records of `apportion.statistics`,
+        """Which sums `allocate` looks at: all of `Sums`, or one of the smaller records of `apportion.sums`,
         which a simulation keeps up to date faster."""
         return Sums
 

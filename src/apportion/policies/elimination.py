@@ -18,7 +18,7 @@ from apportion.confidence import (
 from apportion.estimators import mu1, mu1_precision, mu_star
 from apportion.kernels import kernel
 from apportion.policies.contract import Policy, known_horizon
-from apportion.statistics import Floats, RewardSums
+from apportion.sums import Floats, RewardSums
 
 RADII = ("printed", "corrected", "cone", "anytime")
 

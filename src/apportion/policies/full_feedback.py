@@ -8,7 +8,7 @@ from typing import Any
 from apportion import checks
 from apportion.policies.contract import Policy
 from apportion.policies.shared import leading_arm, open_shares
-from apportion.statistics import InformationSums, RatioSums
+from apportion.sums import InformationSums, RatioSums
 
 # At b = 1 this little shows an arm as well as everything would; at T = 10^9 it has cost 0.001
 # of a gap.

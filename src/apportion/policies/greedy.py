@@ -8,7 +8,7 @@ from apportion import checks
 from apportion.kernels import generic, implements
 from apportion.policies.contract import Policy
 from apportion.policies.shared import leading_arm, power_floor
-from apportion.statistics import InformationSums, RatioSums
+from apportion.sums import InformationSums, RatioSums
 from apportion.theory import greedy_exponent
 
 LEADERS = ("ratios", "information")

@@ -32,7 +32,7 @@ from apportion.policies.shared import (
     whole_unit,
 )
 from apportion.probability import QUICK, probability_best
-from apportion.statistics import InformationSums
+from apportion.sums import InformationSums
 
 
 class InformationMatching(Policy):

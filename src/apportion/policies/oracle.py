@@ -8,7 +8,7 @@ import numpy as np
 
 from apportion import checks
 from apportion.policies.contract import Policy
-from apportion.statistics import Floats, InformationSums
+from apportion.sums import Floats, InformationSums
 
 
 class Oracle(Policy):

@@ -9,7 +9,7 @@ from apportion import checks
 from apportion.estimators import mu_star
 from apportion.policies.contract import Policy
 from apportion.policies.shared import first_unseen, whole_unit
-from apportion.statistics import InformationSums
+from apportion.sums import InformationSums
 
 INDICES = ("ucb1", "moss")
 

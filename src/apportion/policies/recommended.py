@@ -17,7 +17,7 @@ from apportion.policies.shared import (
     recommended_tilt,
     share_by_weight,
 )
-from apportion.statistics import InformationSums
+from apportion.sums import InformationSums
 
 # Exploration fades as (periods left / T)^(1/(2b−1)), see `Recommended`; the exponent grows without bound towards
 # b = 1/2, where larger ones stop exploring too early for two arms that are close.

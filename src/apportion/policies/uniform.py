@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from apportion.policies.contract import Policy
-from apportion.statistics import InformationSums
+from apportion.sums import InformationSums
 
 
 class Uniform(Policy):

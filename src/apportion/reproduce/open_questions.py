@@ -19,7 +19,8 @@ from apportion.reproduce.blocks import Block, Picture, Section, Table, Text, Val
 from apportion.reproduce.effort import Effort
 from apportion.reproduce.runs import final_regret, world
 from apportion.simulation.engine import Record, play
-from apportion.statistics import Statistics, Sums
+from apportion.statistics import Statistics
+from apportion.sums import Sums
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

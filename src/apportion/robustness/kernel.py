@@ -12,7 +12,7 @@ import numpy as np
 
 from apportion.kernels import kernel
 from apportion.policies.contract import Period, allocate
-from apportion.statistics import InformationSums, weights
+from apportion.sums import InformationSums, weights
 
 
 @kernel

@@ -13,7 +13,7 @@ from apportion.policies import Policy, find_policy
 from apportion.robust import GROUPS, TRIM
 from apportion.robustness.kernel import play_run
 from apportion.robustness.troubles import PARAMETERS, Trouble, World, means_over_time, noise_over_time
-from apportion.statistics import Floats
+from apportion.sums import Floats
 
 
 def told_policy(name: str, world: World, trouble: Trouble) -> Policy:

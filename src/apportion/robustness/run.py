@@ -15,7 +15,7 @@ from apportion._version import __version__
 from apportion.errors import IncompatibleState
 from apportion.robustness.play import course, play, play_fast
 from apportion.robustness.troubles import BY_KEY, POLICIES, TROUBLES, WORLDS, Trouble, World
-from apportion.statistics import Floats
+from apportion.sums import Floats
 
 FORMAT = "apportion.robustness"
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from apportion.statistics import Floats
+from apportion.sums import Floats
 
 POLICIES = ("Recommended", "Odds", "Thompson", "AdaptiveElimination")
 # The scale of 1 that has a proof hardly separates any arms within this horizon.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from apportion.scenarios.scenario import Scenario
-from apportion.statistics import Floats
+from apportion.sums import Floats
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from apportion.beliefs import Beliefs
 from apportion.law import Instance
 from apportion.policies import Policy
 from apportion.split import Split
-from apportion.statistics import Floats
+from apportion.sums import Floats
 
 
 @dataclass(frozen=True)

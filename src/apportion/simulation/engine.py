@@ -12,7 +12,7 @@ from apportion.kernels import compiled, kernel
 from apportion.law import Instance, outcome
 from apportion.policies.contract import Period, Policy, allocate
 from apportion.simulation.streams import Streams, restart
-from apportion.statistics import Floats, observe, rows_of, sums_over, weights
+from apportion.sums import Floats, observe, rows_of, sums_over, weights
 
 # Shares may miss 1 by rounding only.
 SUM_TOLERANCE: Final = 1e-9

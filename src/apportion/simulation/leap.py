@@ -44,7 +44,7 @@ from apportion.simulation.walks import (
     spent,
     walk_power,
 )
-from apportion.statistics import Floats, weights
+from apportion.sums import Floats, weights
 
 TOLERANCE: Final = 1e-9
 LONGEST: Final = 10**12

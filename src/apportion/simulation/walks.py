@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from apportion.kernels import generic, implements, kernel
 from apportion.simulation.flows import power_total
-from apportion.statistics import InformationSums, RatioSums, RewardSums
+from apportion.sums import InformationSums, RatioSums, RewardSums
 
 # Intervals are pieces of a stack (`leap.Pieces`): gains[piece, arm] is how far the noise of an arm's walk moves, and
 # flows[piece, group, column] what is summed for an arm that does not lead (group 0) and for the leader (1):

@@ -17,7 +17,7 @@ from apportion.policies import Policy, policy_from_dict
 from apportion.policies.contract import Period, decide, decide_now
 from apportion.simulation.engine import Dense, blank_record
 from apportion.simulation.streams import streams
-from apportion.statistics import Floats, Grid, Sums, no_sums, observe, weights
+from apportion.sums import Floats, Grid, Sums, no_sums, observe, weights
 
 Make = Policy | Callable[[int], Policy]
 

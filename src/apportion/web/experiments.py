@@ -30,7 +30,7 @@ from apportion.kernels import package_digest
 from apportion.simulation.execute import reason_of
 from apportion.simulation.run import Plan
 from apportion.simulation.task import Arrays, Task, run_task
-from apportion.statistics import Floats
+from apportion.sums import Floats
 
 log = logging.getLogger(__name__)
 

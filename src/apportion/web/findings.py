@@ -11,7 +11,7 @@ import numpy as np
 from apportion import theory
 from apportion.law import Instance
 from apportion.simulation.run import Plan, gather
-from apportion.statistics import Floats
+from apportion.sums import Floats
 from apportion.tables import readable
 from apportion.theory.guarantee import guaranteed_regret
 from apportion.web.experiments import Part

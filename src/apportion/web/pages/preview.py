@@ -12,7 +12,7 @@ from apportion import checks
 from apportion.allocator import Allocator
 from apportion.live.choice import DEFAULT_B, choose_policy
 from apportion.policies import Uniform
-from apportion.statistics import Floats
+from apportion.sums import Floats
 from apportion.tables import percent, readable
 
 PERIODS = 50
