@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from apportion.policies import EpsilonGreedy as EpsilonGreedy
     from apportion.policies import FollowTheLeader as FollowTheLeader
     from apportion.policies import Hedge as Hedge
+    from apportion.policies import IndexPolicy as IndexPolicy
     from apportion.policies import Maillard as Maillard
     from apportion.policies import Matching as Matching
     from apportion.policies import Odds as Odds
@@ -85,8 +86,8 @@ _HOMES = {
         "Batch", "CentredBernoulli", "Gaussian", "Laplace", "Rademacher", "StudentT", "UniformNoise",
     ),
     "apportion.policies": (
-        "AdaptiveElimination", "Auto", "EpsilonGreedy", "FollowTheLeader", "Hedge", "Maillard", "Matching", "Odds",
-        "Oracle", "Policy", "Recommended", "SuccessiveElimination", "Thompson", "UCB", "Uniform",
+        "AdaptiveElimination", "Auto", "EpsilonGreedy", "FollowTheLeader", "Hedge", "IndexPolicy", "Maillard",
+        "Matching", "Odds", "Oracle", "Policy", "Recommended", "SuccessiveElimination", "Thompson", "UCB", "Uniform",
     ),
     "apportion.probability": ("best_probabilities",),
     "apportion.split": ("Split",),

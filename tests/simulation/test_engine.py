@@ -303,7 +303,7 @@ def test_common_noise_goes_on_for_arms_that_get_nothing():
                      periods=range(1, 301))  # fmt: skip
     same = (found.dataset["shares"].isel(policy=0) == found.dataset["shares"].isel(policy=1)).all("arm").values
     earned = np.diff(found.reward.values, axis=-1, prepend=0.0)
-    assert 4 * 20 < same.sum() < 4 * 290
+    assert 4 * 10 < same.sum() < 4 * 290  # there is something to compare, and the two do differ
     np.testing.assert_allclose(earned[0][same], earned[1][same], atol=1e-9)
 
 

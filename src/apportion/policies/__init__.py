@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from apportion.policies.contract import Period, Policy, allocate, registered
 from apportion.policies.contract import policy_from_dict as _policy_from_dict
+from apportion.policies.index import IndexPolicy
 
 if TYPE_CHECKING:
     from apportion.policies.adaptive_elimination import AdaptiveElimination as AdaptiveElimination
@@ -44,7 +45,7 @@ FILES = {
     "Auto": "auto",
 }
 
-__all__ = ["FILES", "Period", "Policy", "allocate", "find_policy", "policy_from_dict", *FILES]
+__all__ = ["FILES", "IndexPolicy", "Period", "Policy", "allocate", "find_policy", "policy_from_dict", *FILES]
 
 
 def __getattr__(name: str) -> Any:

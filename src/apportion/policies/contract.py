@@ -94,10 +94,10 @@ class Policy:
 
     _registry: ClassVar[dict[str, type[Policy]]] = {}
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, abstract: bool = False, **options: Any) -> None:
         super().__init_subclass__(**options)
         dataclasses.dataclass(frozen=True, repr=False)(cls)
-        if cls.allocate is Policy.allocate:
+        if abstract or cls.allocate is Policy.allocate:
             return
         if "Record" not in cls.__dict__:
             cls.Record = _record_type(cls)

@@ -8,16 +8,14 @@ from typing import Any, NamedTuple
 from apportion import checks
 from apportion.estimators import mu_star
 from apportion.policies.contract import Policy
+from apportion.policies.index import IndexPolicy
 from apportion.policies.shared import first_unseen, whole_unit
 from apportion.sums import InformationSums
 
 INDICES = ("ucb1", "moss")
 
-# Rounding alone moves B·(1/√B)² by less than this; one more outcome moves it by more, up to 10^15 of them.
-UNCHANGED = 1e-15
 
-
-class UCB(Policy):
+class UCB(IndexPolicy):
     """Everything on the arm with the largest upper confidence index; arms never tried go first.
 
     - `ucb1`: μ* + σ√(2·log t / B), B the arm's information (its number of plays, at a budget of 1).
@@ -37,11 +35,6 @@ class UCB(Policy):
 
     rule = "puts everything on the arm with the best optimistic estimate"
 
-    @property
-    def reads(self) -> Any:
-        """The sums that the decision looks at."""
-        return InformationSums
-
     class Record(NamedTuple):
         """The index as a flag, the horizon as a number (0: unknown)."""
 
@@ -60,34 +53,21 @@ class UCB(Policy):
         """The horizon of the policy, else of the run, else none."""
         return self.Record(self.sigma, self.index == "moss", self.horizon or horizon or 0)
 
-    def allocate(self: Any, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
-        """The largest index takes all; ties are broken by chance."""
-        arms = len(shares)
-        for arm in range(arms):
-            # 1/√B is kept in the memory, and found again only for the arm whose B has changed: roots are dear.
-            if not abs(seen.information[arm] * memory[arm] * memory[arm] - 1.0) < UNCHANGED:
-                if not seen.information[arm] > 0.0:
-                    whole_unit(first_unseen(seen.information, rng), shares)
-                    return
-                memory[arm] = 1.0 / math.sqrt(seen.information[arm])
-            shares[arm] = 0.0
-        best = -math.inf
-        chosen = 0
-        ties = 0
-        bonus = self.sigma * math.sqrt(2.0 * math.log(period.number))
-        periods = max(self.horizon, period.number)
-        for arm in range(arms):
-            if self.moss:
-                left = math.log(periods / (arms * max(seen.count[arm], 1.0)))
-                bonus = 2.0 * self.sigma * math.sqrt(max(0.0, left))
-            index = memory[arm] * (seen.score[arm] * memory[arm] + bonus)
-            if index > best:
-                best, chosen, ties = index, arm, 1
-            elif index == best:
-                ties += 1
-                if rng.random() * ties < 1.0:
-                    chosen = arm
-        shares[chosen] = 1.0
+    def lasting(self, horizon: int) -> bool:
+        """MOSS beyond its horizon looks at the clock."""
+        return self.index == "ucb1" or (self.horizon or horizon) >= horizon
+
+    def grade(self: Any, number: Any, arms: Any, count: Any, information: Any, score: Any) -> Any:
+        """μ* and 1/√B, times √max(0, log(T / (K·n))) for MOSS."""
+        width = 1.0 / math.sqrt(information)
+        mean = score * width * width
+        if self.moss:
+            width *= math.sqrt(max(0.0, math.log(max(self.horizon, number) / (arms * max(count, 1.0)))))
+        return mean, width
+
+    def optimism(self: Any, number: Any) -> Any:
+        """σ√(2·log t), or 2σ for MOSS."""
+        return self.sigma * (2.0 if self.moss else math.sqrt(2.0 * math.log(number)))
 
 
 class Thompson(Policy):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from apportion.kernels import compiled, kernel
 from apportion.law import Instance, outcome
 from apportion.policies.contract import Period, Policy, allocate
+from apportion.simulation.abreast import can_go_abreast, play_abreast
 from apportion.simulation.streams import Streams, restart
 from apportion.sums import Floats, observe, rows_of, sums_over, weights
 
@@ -30,6 +31,11 @@ class Record(NamedTuple):
     leader: NDArray[np.int32]
     active: NDArray[np.bool_]
     eliminated: Floats
+
+    @property
+    def without_arms(self) -> bool:
+        """Whether only regret and reward are wanted."""
+        return not any(values.size for values in (self.shares, self.leader, self.active, self.eliminated))
 
 
 @kernel
@@ -171,11 +177,18 @@ class Dense:
         self._prepared = policy.prepared(instance.arms, horizon)
         self._means, self._gaps = np.array(instance.means), np.array(instance.gaps)
         self._play = play_block if plain else compiled(play_block)
+        self._abreast = not plain and can_go_abreast(policy, horizon)
 
     def run(self, own: Streams, into: Record, common: Streams | None = None) -> Floats:
         """One run per stream; what is wanted goes `into` the record. Returns the memory of each run at its end."""
         arms, world = self._instance.arms, self._instance
         memory = np.zeros((len(own.seeds), arms))
+        if self._abreast and common is None and into.without_arms:
+            compiled(play_abreast)(
+                self._prepared, world.noise, self._means, self._gaps, world.b, world.sigma, self._horizon,
+                own.generator, own.state, own.seeds, self._marks, into.regret, into.reward,
+            )  # fmt: skip
+            return memory
         table = np.zeros((rows_of(self._policy.reads), arms))
         seen = sums_over(self._policy.reads, table)
         noise = own if common is None else common
