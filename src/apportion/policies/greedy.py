@@ -9,7 +9,7 @@ from apportion.kernels import generic, implements
 from apportion.policies.contract import Policy
 from apportion.policies.shared import leading_arm, power_floor
 from apportion.sums import InformationSums, RatioSums
-from apportion.theory import greedy_exponent
+from apportion.theory.greedy import greedy_exponent, small_epsilon
 
 LEADERS = ("ratios", "information")
 
@@ -63,7 +63,7 @@ class EpsilonGreedy(Policy):
 
     def prepared(self, arms: int, horizon: int | None) -> Any:
         """Resolve ε into α."""
-        epsilon = 0.1 * (2.0 * self.b - 1.0) if self.epsilon is None else self.epsilon
+        epsilon = small_epsilon(self.b) if self.epsilon is None else self.epsilon
         record = self.Record if self.leader == "ratios" else self.ByInformation
         return record(greedy_exponent(self.b, epsilon))
 

@@ -23,6 +23,15 @@ def greedy_exponent(b: float, epsilon: float | None = None) -> float:
     return 2.0 if b == 1 else 1 + epsilon / (2 - 2 * b)
 
 
+def small_epsilon(b: float) -> float:
+    """(2b - 1)/10, a tenth of the allowed range: what `EpsilonGreedy` takes where no eps is given.
+
+    >>> small_epsilon(0.75)
+    0.05
+    """
+    return 0.1 * (2.0 * b - 1.0)
+
+
 def _epsilon(b: float, epsilon: float | None) -> float:
     return b - 0.5 if epsilon is None else number("epsilon", epsilon, above=0.0, below=2 * b - 1)
 

@@ -8,7 +8,7 @@ from typing import Any
 from apportion.errors import InvalidValue
 from apportion.theory.adaptive import adaptive_regret_bound
 from apportion.theory.elimination import elimination_regret_bound
-from apportion.theory.greedy import greedy_regret_bound
+from apportion.theory.greedy import greedy_regret_bound, small_epsilon
 
 
 def guaranteed_regret(
@@ -44,8 +44,7 @@ def guaranteed_regret(
         if plain and knows and b >= 0.5 and horizon >= len(means):
             return elimination_regret_bound(means, horizon=horizon, b=b, sigma=sigma, form=radius)
     if name == "EpsilonGreedy" and b > 0.5:
-        epsilon = given.get("epsilon")
-        epsilon = 0.1 * (2 * b - 1) if epsilon is None else epsilon  # the policy's default
+        epsilon = small_epsilon(b) if given.get("epsilon") is None else given["epsilon"]
         form = "information" if given.get("leader") == "information" else "corrected"
         return greedy_regret_bound(means, b, epsilon, sigma, form)
     if name == "AdaptiveElimination" and knows:
