@@ -45,8 +45,8 @@ soak: $(VENV)/.test  ## the full count of cases where `make test` runs a tenth
 	APPORTION_SOAK=1 $(QUIET) $(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(VENV)/.test  ## ruff and mypy --strict
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples docs
+	$(BIN)/ruff format --check src tests benchmarks examples docs/*.py docs/tools
 	$(BIN)/mypy
 
 docs: $(VENV)/.docs  ## build the documentation into site/, strictly
