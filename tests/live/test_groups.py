@@ -50,7 +50,7 @@ def at_once(db, campaign, *works):
     with contextlib.suppress(StoreUnavailable), store.writing(campaign._id):
         for thread in threads:
             thread.start()
-        while store._waiting < len(works):
+        while store._turn.waiting < len(works):
             time.sleep(0.001)
     for thread in threads:
         thread.join()

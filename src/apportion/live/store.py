@@ -14,6 +14,7 @@ import json
 import os
 import sqlite3
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -216,14 +217,54 @@ class Session:
         self._connection.execute(sa.delete(snapshots).where(snapshots.c.campaign == campaign))
 
 
+class _Turn:
+    """A lock that is handed over in the order of asking: under load nobody waits longer than those who came before.
+
+    A plain lock goes to whichever thread runs, and a thread that sleeps in line may be passed by again and again.
+    """
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._taken = False
+        self._line: deque[threading.Lock] = deque()
+
+    @property
+    def waiting(self) -> int:
+        """How many stand in line."""
+        return len(self._line)
+
+    def __enter__(self) -> None:
+        with self._guard:
+            if not self._taken:
+                self._taken = True
+                return
+            mine = threading.Lock()
+            mine.acquire()
+            self._line.append(mine)
+        try:
+            mine.acquire()  # until it is handed over
+        except BaseException:  # Ctrl-C while waiting: leave the line, or pass on what has just come
+            with self._guard:
+                if mine in self._line:
+                    self._line.remove(mine)
+                    raise
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        with self._guard:
+            if self._line:
+                self._line.popleft().release()
+            else:
+                self._taken = False
+
+
 class Store:
     """A database of campaigns, for all threads of this process."""
 
     def __init__(self, url: URL) -> None:
         self.url = url
-        self._turn = threading.Lock()
-        self._count = threading.Lock()
-        self._waiting = 0
+        self._turn = _Turn()
         self._group: _Group | None = None
         self.shared: dict[int, Any] = {}
         """What the campaigns of this process share, by campaign."""
@@ -244,7 +285,7 @@ class Store:
         when its commit is on disk, but the disk is asked once for all of them.
         """
         with in_words(self.url):
-            with self._my_turn():
+            with self._turn:
                 group = self._join(campaign)
                 session = Session(group.connection, group)
                 try:
@@ -253,32 +294,18 @@ class Store:
                     # What was half written takes the whole group back; a refusal leaves the others alone.
                     if session.wrote or isinstance(error, (SQLAlchemyError, sqlite3.Error)):
                         self._finish(group, error)
-                    elif not self._waiting or group.size == 0:
+                    elif not self._turn.waiting or group.size == 0:
                         self._finish(group)
                     raise
                 group.size += 1
-                if campaign is None or not self._waiting or group.size >= LARGEST_GROUP:
+                if campaign is None or not self._turn.waiting or group.size >= LARGEST_GROUP:
                     self._finish(group)
             while not group.done.wait(0.05):  # the one who came after will commit; if not, we do
                 with self._turn:
-                    if not group.done.is_set():
-                        self._finish(group)
+                    if self._group is not None:
+                        self._finish(self._group)
             if group.error is not None:
                 raise group.error
-
-    @contextmanager
-    def _my_turn(self) -> Iterator[None]:
-        with self._count:
-            self._waiting += 1
-        try:
-            self._turn.acquire()
-        finally:
-            with self._count:
-                self._waiting -= 1
-        try:
-            yield
-        finally:
-            self._turn.release()
 
     def _join(self, campaign: int | None) -> _Group:
         """The group that is open, or a new one; those who make a campaign, or have another lock, go alone."""
@@ -326,8 +353,7 @@ def _after_fork() -> None:
     global _lock
     _lock = threading.Lock()
     for store in _stores.values():
-        store._turn, store._count = threading.Lock(), threading.Lock()
-        store._waiting, store._group = 0, None
+        store._turn, store._group = _Turn(), None
         store.shared.clear()
 
 
