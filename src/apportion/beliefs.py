@@ -140,7 +140,8 @@ class Beliefs(Table, Mapping[str, Belief]):
     @property
     def note(self) -> str:  # type: ignore[override]
         """What the columns mean."""
-        valid = "valid at any time" if self.learned is None else "for b and σ as learned"
+        learned = " and ".join(() if self.learned is None else self.learned.names)
+        valid = f"for {learned} as learned" if learned else "valid at any time"
         return (
             f"mean: estimated {'cost' if self.minimise else 'return'} per unit (raw, no prior); "
             f"low to high: {100 * self.level:.6g}% interval, {valid}"

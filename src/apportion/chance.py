@@ -27,7 +27,7 @@ def generator_from(state: dict[str, Any]) -> np.random.Generator:
     """The generator that `generator_state` wrote down."""
     if state["bit_generator"] != "PCG64":
         raise IncompatibleState(f"The saved generator must be PCG64; got {state['bit_generator']!r}.")
-    bits = np.random.PCG64()
+    bits = np.random.PCG64(0)  # any seed, as it is overwritten; without one the system is asked for chance, slowly
     inner = state["state"]
     bits.state = {
         "bit_generator": "PCG64",

@@ -39,6 +39,8 @@ _FINER = 4
 _ROUNDING = 1e-12
 _SMALLEST = 1e-300
 
+_LEARNED = ", learned from the outcomes"
+
 
 @kernel
 def weigh_orders(seen: Any, sigma: float, chances: Any, log_variance: Any) -> None:
@@ -146,7 +148,7 @@ def divides(above_half: float) -> bool:
 class Learned(NamedTuple):
     """What is believed about the noise: b with a 95% interval, σ, and the chance that b is above 1/2.
 
-    σ is NaN before the first outcome. A b that was given has no width.
+    σ is NaN before the first outcome. A b that was given has no width; `sigma_given` says the same of σ.
     """
 
     b: float
@@ -154,20 +156,32 @@ class Learned(NamedTuple):
     high: float
     sigma: float
     above_half: float
+    sigma_given: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Which of b and σ are learned; the others were given."""
+        return ("b",) * (self.low < self.high) + ("σ",) * (not self.sigma_given)
 
     @property
     def sentence(self) -> str:
-        """What it says, and what follows from it."""
+        """What it says, and what follows from it; what was given is called so.
+
+        >>> Learned(0.75, 0.75, 0.75, 12.5, 1.0).sentence
+        'b is 0.75, as given, and σ about 12.50, learned from the outcomes.'
+        """
         if math.isnan(self.sigma):
-            return "Nothing is known of the noise yet: splits are even until outcomes come."
+            known = "Nothing is known of the noise" if len(self.names) == 2 else "Nothing is known of the arms"
+            unknown = f"{self.names[0]} is not known" if len(self.names) == 1 else known
+            return f"{unknown} yet: splits are even until outcomes come."
+        sigma = f"{self.sigma:g}, as given" if self.sigma_given else f"about {readable(self.sigma)}"
+        if "b" not in self.names:
+            return f"b is {self.b:g}, as given, and σ {sigma}{'' if self.sigma_given else _LEARNED}."
+        b = f"b is about {self.b:.2f} ({self.low:.2f} to {self.high:.2f})"
+        noise = f"{b}{_LEARNED}, and σ is {sigma}" if self.sigma_given else f"{b} and σ {sigma}{_LEARNED}"
         result = "shares are divided" if divides(self.above_half) else "the budget is pooled on one arm at a time"
-        if self.low == self.high:
-            return f"σ is about {readable(self.sigma)}, learned from the outcomes."
         doubt = "" if abs(self.above_half - 0.5) > 0.45 else ", for now"
-        return (
-            f"b is about {self.b:.2f} ({self.low:.2f} to {self.high:.2f}) and σ about {readable(self.sigma)}, "
-            f"learned from the outcomes; so {result}{doubt}."
-        )
+        return f"{noise}; so {result}{doubt}."
 
 
 def learned(seen: GridSums, sigma: float | None = None) -> Learned:
@@ -197,7 +211,7 @@ def learned(seen: GridSums, sigma: float | None = None) -> Learned:
         low, high = np.interp((0.025, 0.975), below / below[-1], np.linspace(first, last, len(chances))).tolist()
     known = math.exp(spread / 2.0) if sigma is None else sigma
     sigma_now = float(known) if seen.count.any() else math.nan
-    return Learned(float(b), float(min(low, b)), float(max(high, b)), sigma_now, float(above))
+    return Learned(float(b), float(min(low, b)), float(max(high, b)), sigma_now, float(above), sigma is not None)
 
 
 def sums_for(seen: GridSums, b: float) -> Sums:

@@ -46,8 +46,7 @@ def read_news(
     if amounts is not None:
         actual = by_name("amounts", amounts)
         spent = spent.copy()
-        for name, place in zip(actual, _places(held, roster, tuple(actual), one_by_one=True).tolist()):
-            spent[place] = checks.number(f"amount of '{name}'", actual[name], low=0.0, high=LARGEST_BUDGET)
+        spent[_places(held, roster, tuple(actual))] = told_amounts(actual)
     unspent = (spent == 0.0) & (now != 0.0) & ~np.isnan(now)
     if unspent.any():
         place = int(unspent.argmax())
@@ -57,9 +56,9 @@ def read_news(
     return News(named, now, spent)
 
 
-def _places(held: Ticket, roster: Roster, names: tuple[str, ...], one_by_one: bool = False) -> Any:
+def _places(held: Ticket, roster: Roster, names: tuple[str, ...]) -> Any:
     """Where the named arms stand in the ticket: all of it, or an index array."""
-    if not one_by_one and len(names) == len(held.amounts) and names == roster.names:
+    if len(names) == len(held.amounts) and names == roster.names:
         return slice(None)
     places = np.array([roster.index(name) for name in names], dtype=np.int64)
     late = places >= len(held.amounts)
@@ -67,6 +66,16 @@ def _places(held: Ticket, roster: Roster, names: tuple[str, ...], one_by_one: bo
         name = names[int(late.argmax())]
         raise UnknownName(f"Arm '{name}' came after ticket {held.number} and has no part in it.")
     return places
+
+
+def told_amounts(given: Mapping[str, Any]) -> Floats:
+    """Amounts as numbers, in the order in which they are given; anything that cannot be spent is refused."""
+    if set(map(type, given.values())) == {float}:
+        values = np.array(list(given.values()))
+        if ((values >= 0.0) & (values <= LARGEST_BUDGET)).all():
+            return values
+    found = [checks.number(f"amount of '{name}'", given[name], low=0.0, high=LARGEST_BUDGET) for name in given]
+    return np.array(found, dtype=np.float64)
 
 
 def _outcomes(given: Mapping[str, Any]) -> Floats:

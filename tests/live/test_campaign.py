@@ -1,6 +1,7 @@
 """What happens in the life of a campaign."""
 
 import math
+import re
 import threading
 
 import pytest
@@ -93,6 +94,45 @@ def test_what_is_assumed_is_said_until_it_is_given(sqlite):
     assert set(campaign.settings.assumed) <= {"b", "sigma"}
     campaign.change(b=0.5, sigma=2.0)
     assert campaign.settings.assumed == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "before", "after"),
+    [
+        ({}, "Nothing is known of the noise yet", r"b is about .* and σ about [\d.]+, learned from .*; so .*"),
+        ({"b": 0.75}, "σ is not known yet", r"b is 0.75, as given, and σ about [\d.]+, learned from the outcomes\."),
+        ({"sigma": 2.5}, "b is not known yet",
+         r"b is about [\d.]+ \([\d.]+ to [\d.]+\), learned from the outcomes, and σ is 2.5, as given; so .*"),
+        ({"b": 0.75, "sigma": 2.5, "policy": ap.Auto(b=0.75)}, "Nothing is known of the arms yet",
+         r"b is 0.75, as given, and σ 2.5, as given\."),
+    ],
+)  # fmt: skip
+def test_what_was_given_is_not_said_to_be_learned(sqlite, given, before, after):
+    campaign = ap.Campaign.create("c", ARMS, budget=100, seed=1, db=sqlite, **given)
+    assert campaign.beliefs().learned.sentence == f"{before}: splits are even until outcomes come."
+    for turn in range(3):
+        campaign.record(campaign.split().ticket, {"a": 30.0 + turn, "b": 10.0 - turn})
+    found = campaign.beliefs().learned
+    assert re.fullmatch(after, found.sentence)
+    assert campaign.status().notes[0] == found.sentence
+    assert campaign.split().note.endswith(found.sentence)
+    assert found.names == tuple(name for name, option in (("b", "b"), ("σ", "sigma")) if option not in given)
+
+
+def test_notes_name_no_command(sqlite):
+    """They are read in the dashboard and over HTTP, too."""
+    options = {"half_life": 9, "robust": True, "minimise": True}
+    campaign = ap.Campaign.create("c", ARMS, budget=100, policy="thompson", db=sqlite, **options)
+    for _ in range(3):
+        campaign.split()
+    assert campaign.status().notes == (
+        "b = 0.5 and σ = 1 were assumed: give what you know in the settings, or measure it on a past history.",
+        "Outcomes are costs: the arm with the smallest mean is the best.",
+        "Outcomes count half after 9 periods.",
+        "Wild outcomes are trimmed; the intervals are not proven for trimmed means.",
+        "3 tickets are open (1, 2, 3); close those whose outcomes will never come.",
+        "Not every arm has an outcome yet: no figure for the expected regret.",
+    )
 
 
 @pytest.mark.parametrize("name", ["odds", "Odds", "successive-elimination", "thompson", "auto"])

@@ -7,13 +7,14 @@ import http.client
 import json
 import os
 import re
+import signal
 import threading
 import time
 from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from running import PATIENCE, service
+from running import PATIENCE, service, until
 
 import apportion as ap
 from apportion.errors import InvalidValue, UnknownName
@@ -261,7 +262,7 @@ def test_a_bounded_number_runs_at_once(laboratory):
         laboratory.start(plan)
     runs[0].close()
     laboratory.start(plan).close()
-    with pytest.raises(UnknownName, match="is not running in this process"):
+    with pytest.raises(UnknownName, match="is not running: it has ended"):
         laboratory.cancel(runs[0].id)
 
 
@@ -357,7 +358,7 @@ def test_a_run_over_http_is_one_stream(client):
     assert len(events[-1][1]["table"]) == 3
     cancelled = client.post(f"/laboratory/runs/{events[0][1]['run']}/cancel", headers=headers)
     assert cancelled.status_code == 404
-    assert "Closing the connection" in cancelled.json()["detail"]
+    assert "is not running: it has ended" in cancelled.json()["detail"]
 
 
 def test_the_api_answers_in_one_piece_or_by_events(client):
@@ -444,6 +445,64 @@ def test_closing_the_connection_frees_the_cores_whichever_worker_has_the_run(sql
             time.sleep(1.0)
             used = busy(processes) - before
         assert used <= 0.2, f"the service still used {used:.2f} s of processor time in a second"
+
+
+def test_whichever_worker_is_asked_cancels_the_run(sqlite):
+    """The worker that has the run is held still while another one takes the request."""
+    with service(sqlite, "--workers", "2") as running:
+        workers = until(lambda: len(found := running.children()) == 2 and found, "two workers")
+        parts = urlsplit(running.url)
+        wire = http.client.HTTPConnection(parts.hostname, parts.port, timeout=PATIENCE)
+        with contextlib.closing(wire):
+            wire.request(
+                "POST", "/api/v1/laboratory/runs", json.dumps(LONG),
+                {"Content-Type": "application/json", "Accept": "text/event-stream"},
+            )  # fmt: skip
+            answer = wire.getresponse()
+            lines = (line.strip() for line in answer if line.strip())
+            told = ((name.decode(), json.loads(data[6:])) for name, data in zip(lines, lines))
+            name = next(told)[1]["run"]
+            assert next(data for _, data in told if data["done"] > 0)["done"] > 0
+            owner = int(name.partition("-")[0])
+            assert owner in workers
+            os.kill(owner, signal.SIGSTOP)
+            try:
+                path = f"/api/v1/laboratory/runs/{name}/cancel"
+                assert running.ask(path, "POST")[0] == 204
+                assert running.ask(path, "POST")[0] == 404  # it was cancelled
+                assert running.ask(path.replace(name, f"{owner}-..%5Cfigures"), "POST")[0] == 404
+            finally:
+                os.kill(owner, signal.SIGCONT)
+            *_, (event, last) = told
+            assert event == "event: cancelled"
+            assert last["done"] < last["total"]
+        asked = [line for line in running.lines if line.get("path") == path]
+        assert {line["worker"] for line in asked} == set(workers) - {owner}, running.text
+
+
+def test_a_run_needs_no_folder_to_be_cancelled_where_it_runs(laboratory, tmp_path):
+    laboratory.share(tmp_path)
+    one = laboratory.start(read_experiment(SMALL))
+    assert [file.name for file in tmp_path.iterdir()] == [f"{one.id}.run"]
+    assert not one.cancelled
+    other = Laboratory(1)
+    other.share(tmp_path)
+    with pytest.raises(UnknownName):
+        other.cancel(f"{os.getpid()}-{'0' * 12}")
+    other.cancel(one.id)
+    assert one.cancelled
+    one.close()
+    laboratory.share(tmp_path / "swept away")
+    two = laboratory.start(read_experiment(SMALL))
+    assert not two.cancelled
+    with pytest.raises(UnknownName):
+        other.cancel(two.id)
+    laboratory.cancel(two.id)
+    assert two.cancelled
+    two.close()
+    three = laboratory.start(read_experiment(SMALL))
+    three.close()
+    assert list(tmp_path.iterdir()) == []
 
 
 # The phase transition

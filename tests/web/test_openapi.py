@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from apportion.live.ledger import Settings
 from apportion.web import api, pages
-from apportion.web.api import schemas
+from apportion.web.api import answers, requests
 from apportion.web.api.describe import describe
 from apportion.web.app import create_app
 from apportion.web.security import Access
@@ -146,9 +146,9 @@ def fields(schema):
 
 
 def test_the_settings_are_those_of_the_library():
-    assert set(schemas.Settings.model_fields) == set(Settings._fields)
+    assert set(answers.Settings.model_fields) == set(Settings._fields)
     fixed = {"parameters", "minimise", "seed", "assumed"}
-    assert set(schemas.ChangeSettings.model_fields) == set(Settings._fields) - fixed
+    assert set(requests.ChangeSettings.model_fields) == set(Settings._fields) - fixed
 
 
 def test_everything_the_command_line_does_with_campaigns_has_a_route():

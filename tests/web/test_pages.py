@@ -2,6 +2,7 @@
 
 import html
 import json
+import math
 import re
 
 import numpy as np
@@ -10,11 +11,13 @@ from fastapi.testclient import TestClient
 
 from apportion.errors import InvalidValue
 from apportion.live.campaign import Campaign
+from apportion.live.ledger import Ledger
 from apportion.live.tokens import Tokens
 from apportion.web.app import create_app
+from apportion.web.pages import over_time as pictures
 from apportion.web.pages import shared
 from apportion.web.pages.leaderboard import board
-from apportion.web.pages.over_time import BUDGET_MARKS, MOMENTS, STEPS, over_time
+from apportion.web.pages.over_time import BUDGET_MARKS, MOMENTS, STEPS, Chart, Charts, apart, over_time
 from apportion.web.pages.preview import PERIODS, preview
 from apportion.web.security import Access
 
@@ -332,11 +335,91 @@ def test_a_long_campaign_is_drawn_at_so_many_moments(db):
             split = campaign.split(1.0 + number % 2)
             campaign.record(split.ticket, {arm: x for arm, x in split.amounts.items() if x > 0})
     data = over_time(campaign)
-    assert len(data["periods"]) <= 2 * MOMENTS + 2
+    assert len(data["periods"]) <= MOMENTS + 1
     assert len(data["tickets"]) <= STEPS
     assert data["last"] == STEPS + 10
     assert BUDGET_MARKS < STEPS // 2
     assert data["marks"] == []
+
+
+def a_varied_life(campaign):
+    """Does one thing after another that a chart shows; stops after each."""
+    rng = np.random.default_rng(3)
+    for number in range(24):
+        split = campaign.split(1.0 + (number in (4, 9)))
+        yield
+        outcomes = {arm: float(x + x**0.5 * rng.normal()) for arm, x in split.amounts.items() if x > 0}
+        campaign.record(split.ticket, outcomes)
+        yield
+        if number == 6:
+            campaign.amend(3, {"a": 0.25})
+        elif number == 8:
+            campaign.add_arm("c")
+        elif number == 11:
+            campaign.change(unit="EUR", budget=2)
+        elif number == 13:
+            campaign.change(half_life=8)
+        elif number == 15:
+            campaign.remove_arm("b")
+        elif number == 17:
+            campaign.amend(1, {"a": 0.5, "b": None}, {"b": 0.25})
+        elif number == 19:
+            campaign.change(policy="auto", b=None, sigma=None)
+        yield
+
+
+@pytest.mark.parametrize("looks", [1, 5, 40])
+def test_a_chart_that_is_read_on_is_the_one_that_is_read_anew(db, monkeypatch, looks):
+    """Also after corrections, and where it becomes long and is thinned; and no event is read a second time."""
+    monkeypatch.setattr(pictures, "MOMENTS", 6)
+    monkeypatch.setattr(pictures, "STEPS", 7)
+    campaign = Campaign.create("c", ("a", "b"), budget=1, db=db, b=0.5, sigma=1, seed=1)
+    kept, taken, applied = Chart(campaign), [], Ledger.apply
+    for number, _ in enumerate(a_varied_life(campaign)):
+        if number % looks:
+            continue
+        campaign.status()
+        with monkeypatch.context() as watched:
+            watched.setattr(Ledger, "apply", lambda self, event: (taken.append(event.number), applied(self, event)))
+            found = kept.data()
+        assert found == over_time(campaign)
+        period = campaign.period
+        every = apart(period, 6)
+        moments = dict(campaign.beliefs_over_time(every))
+        assert found["periods"] == [*(at for at in moments if at != period), period]
+        for arm in found["arms"]:
+            expected = [moments[at][arm].mean if arm in moments[at] else math.nan for at in found["periods"]]
+            drawn = [math.nan if mean is None else mean for mean in found["beliefs"][arm]["mean"]]
+            assert drawn == pytest.approx(expected, nan_ok=True)
+    assert taken == list(range(2, found["version"] + 1))
+
+
+def test_a_chart_that_could_not_be_read_to_its_end_begins_anew(db, monkeypatch):
+    campaign = Campaign.create("c", ("a", "b"), budget=1, policy="uniform", db=db)
+    chart = Chart(campaign)
+    campaign.record(campaign.split().ticket, {"a": 1.0, "b": 0.5})
+    before = chart.data()
+    campaign.record(campaign.split().ticket, {"a": 1.0, "b": 0.5})
+    campaign.status()
+    with monkeypatch.context() as broken:
+        broken.setattr(Ledger, "apply", lambda self, event: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            chart.data()
+    assert chart.data() == over_time(campaign) != before
+
+
+def test_charts_are_kept_for_the_campaigns_that_were_looked_at_last(db, monkeypatch):
+    monkeypatch.setattr(pictures, "KEPT_ARMS", 5)
+    one, two, three = (Campaign.create(name, ("a", "b"), budget=1, db=db, b=0.5) for name in ("one", "two", "three"))
+    charts = Charts()
+    seen = {campaign.name: charts.of(campaign) for campaign in (one, two)}
+    for chart in seen.values():
+        chart.data()
+    assert charts.of(one) is seen["one"]
+    charts.of(three).data()
+    charts.of(three)
+    assert charts.of(one) is seen["one"]
+    assert charts.of(two) is not seen["two"]
 
 
 # The wizard
@@ -378,6 +461,29 @@ def test_who_is_not_sure_of_b_leaves_it_to_be_learned(client, db):
     assert made.beliefs().learned == found
     assert found.sentence in words(page)
     assert f'placeholder="learned: {found.b:.3g}"' in page.text
+
+
+def test_what_was_given_is_not_called_learned_and_notes_say_what_to_press_here(client, db):
+    made = Campaign.create("given", ("a", "b"), budget=100, sigma=2, db=db, seed=1)
+    for outcomes in ({"a": 60.0, "b": 30.0}, {"a": 55.0, "b": 41.0}):
+        made.record(made.split().ticket, outcomes)
+    said = words(client.get("/campaigns/given"))
+    assert "σ is 2, as given" in said
+    assert "for b as learned" in said
+    assert "What you know of b and σ goes under Settings" in said
+    assumed = Campaign.create("assumed", ("a", "b"), budget=100, policy="odds", db=db)
+    for _ in range(5):
+        assumed.split()
+    page = client.get("/campaigns/assumed")
+    notes = re.search(r'data-testid="notes">(.*?)</ul>', page.text, re.S)[1]
+    assert "give what you know in the settings" in notes
+    assert "close those whose outcomes will never come" in notes
+    assert "apportion" not in notes
+    # What the notes speak of is there: the form of the settings, and a button for each ticket, here or on its page.
+    assert "Save settings" in page.text
+    assert "Close ticket 5" in page.text
+    assert "/campaigns/assumed/tickets/1" in page.text
+    assert "Close ticket 1" in client.get("/campaigns/assumed/tickets/1").text
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,10 @@ def scale_of(told: Mapping[str, Any]) -> Scale:
 
 def learned(told: Mapping[str, Any] | None) -> Learned | None:
     """What the outcomes say about b and σ, where the policy learns them."""
-    return None if told is None else Learned(*(_number(told[name]) for name in Learned._fields))
+    if told is None:
+        return None
+    *numbers, flag = Learned._fields
+    return Learned._make([*(_number(told[name]) for name in numbers), told[flag]])
 
 
 def line(told: Mapping[str, Any]) -> Line:

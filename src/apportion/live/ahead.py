@@ -61,7 +61,7 @@ def forecast(
     count, draws = checks.whole("periods", periods, low=1), checks.whole("worlds", worlds, low=1)
     settings, beliefs = campaign.settings, campaign.beliefs()
     if settings.sigma is None:
-        raise InvalidValue("σ of this campaign is not known; give it with `apportion settings --sigma`.")
+        raise InvalidValue("σ of this campaign is not known; give `sigma` in its settings.")
     active = [arm.name for arm in campaign.arms if arm.state == "active"]
     if not active:
         raise InvalidValue("No arm is active: resume or add one first.")

@@ -5,37 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from apportion import checks
 from apportion._version import __version__
-from apportion.beliefs import Beliefs
 from apportion.errors import Conflict
-from apportion.live.check import Check, compare
 from apportion.live.choice import choose_policy
-from apportion.live.desk import Desk, write_key
+from apportion.live.desk import write_key
 from apportion.live.events import Event, now
-from apportion.live.history import History, lines
 from apportion.live.ledger import BookedAllocator, Ledger, Settings, unit_name
-from apportion.live.outlook import expected_regret
-from apportion.live.status import ArmStatus, Status, sentences
-from apportion.live.store import Session, Store, open_store
+from apportion.live.store import Store, open_store
+from apportion.live.view import Arm as Arm
+from apportion.live.view import View
 from apportion.policies import Policy
 from apportion.roster import by_name
 from apportion.split import Split
 from apportion.told import budget_amount
 
 
-class Arm(NamedTuple):
-    """One arm of a campaign, as it stands: `state` is active, paused or removed."""
-
-    name: str
-    state: str
-    minimum: float
-    maximum: float
-
-
-class Campaign(Desk):
+class Campaign(View):
     """A budget that is really being split, kept in a database; for several threads and processes at once.
 
     `split` gives the next split with a ticket, `record` brings outcomes home by ticket and arm name; the semantics
@@ -308,129 +296,6 @@ class Campaign(Desk):
         """Several verbs as one write: all are kept at the end of the block, or none."""
         with self._writing():
             yield
-
-    # Looking
-
-    @property
-    def settings(self) -> Settings:
-        """What the campaign is run by, as of now."""
-        return self._read(lambda ledger, session: ledger.settings)
-
-    @property
-    def arms(self) -> tuple[Arm, ...]:
-        """Every arm there ever was, with its state and bounds."""
-        return self._read(lambda ledger, session: tuple(Arm(**arm) for arm in ledger.allocator.roster))
-
-    @property
-    def period(self) -> int:
-        """How many splits were asked for."""
-        return self._read(lambda ledger, session: ledger.allocator.period)
-
-    @property
-    def version(self) -> int:
-        """The number of the last event: it changes when anything does."""
-        with self._store.reading() as session:
-            return session.last(self._id)
-
-    @property
-    def open_tickets(self) -> tuple[int, ...]:
-        """The tickets with outcomes still to come."""
-        return self._read(lambda ledger, session: ledger.allocator.open_tickets)
-
-    def beliefs(self, at: int | None = None) -> Beliefs:
-        """What is believed about every arm that was not removed; `at`: after that many events."""
-        if at is not None:
-            with self._store.reading() as session:
-                return self._at(session, checks.whole("at", at, low=1)).allocator.beliefs()
-        return self._read(lambda ledger, session: ledger.allocator.beliefs())
-
-    def beliefs_over_time(self, every: int = 1) -> list[tuple[int, Beliefs]]:
-        """What was believed after each split's last event so far: (period, beliefs), every so many periods.
-
-        The last entry is today's. One pass over all events.
-        """
-        step, found = checks.whole("every", every, low=1), []
-        with self._store.reading() as session:
-            ledger: Ledger | None = None
-            for event in session.events(self._id):
-                if ledger is None:
-                    ledger = Ledger.begin(event)
-                    ledger.history = lambda ticket, upto: session.of_ticket(self._id, ticket, upto)
-                    continue
-                period = ledger.allocator.period
-                if event.kind == "split" and period and period % step == 0:
-                    found.append((period, ledger.allocator.beliefs()))
-                ledger.apply(event)
-            if ledger is not None:
-                found.append((ledger.allocator.period, ledger.allocator.beliefs()))
-        return found
-
-    def explain(self, ticket: int) -> Split:
-        """The split of a ticket as it was given, with the beliefs and reasons of its time."""
-
-        def found(ledger: Ledger, session: Session) -> Event:
-            ledger.allocator.shelf.find(ticket)
-            return session.of_ticket(self._id, ticket)[0]
-
-        event = self._read(found)
-        with self._store.reading() as session:
-            return self._retold(session, event)
-
-    def status(self) -> Status:
-        """Where the campaign stands, at one moment: beliefs, open tickets, settings, what to know in sentences."""
-
-        def found(ledger: Ledger, session: Session) -> Status:
-            own, settings = ledger.allocator, ledger.settings
-            beliefs, waiting = own.beliefs(), own.open_tickets
-            regret = self._regret(ledger, session, beliefs)
-            arms = tuple(ArmStatus(**arm, belief=beliefs.get(arm["name"])) for arm in own.roster)
-            notes = sentences(self.name, settings, waiting, regret, beliefs.learned)
-            return Status(
-                self.name, own.period, waiting, beliefs.leader, regret, arms, settings, ledger.number, notes, beliefs
-            )
-
-        return self._read(found)
-
-    def expected_regret(self) -> float:
-        """What the last split (an even one before it) is expected to cost per period, as seen from today's beliefs.
-
-        NaN where σ is unknown or an arm has no outcome yet.
-        """
-        return self._read(lambda ledger, session: self._regret(ledger, session, ledger.allocator.beliefs()))
-
-    def _regret(self, ledger: Ledger, session: Session, beliefs: Beliefs) -> float:
-        if not beliefs:
-            return float("nan")
-        amounts = dict.fromkeys(beliefs, ledger.settings_budget / len(beliefs))
-        if ledger.allocator.period:
-            amounts = session.of_ticket(self._id, ledger.allocator.period)[0].payload["amounts"]
-        return expected_regret(beliefs, amounts)
-
-    def history(self, first: int | None = None, last: int | None = None) -> History:
-        """One line per ticket and arm: advised and spent amount, outcome, corrections. All tickets, or a range."""
-        low = 1 if first is None else checks.whole("first", first, low=1)
-        high = 2**62 if last is None else checks.whole("last", last, low=low)
-        with self._store.reading() as session:
-            return History(self.name, lines(session.of_tickets(self._id, low, high)))
-
-    def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
-        """The log: everything that happened, in order."""
-        with self._store.reading() as session:
-            return list(session.events(self._id, after, limit=limit))
-
-    def state(self, b: float | None = None) -> str:
-        """The whole state as text, to the last bit: equal states are equal texts. `b`: as it were for that b."""
-        return self._read(lambda ledger, session: ledger.text() if b is None else ledger.text_for(b))
-
-    def check(self, repair: bool = False) -> Check:
-        """Rebuild everything from the events and compare with what is kept; `repair` replaces wrong snapshots."""
-        with self._store.reading() as session:
-            found, rebuilt = compare(session, self._id)
-        if repair and not found.ok and rebuilt is not None:
-            with self._store.writing(self._id) as session:
-                session.drop_snapshots(self._id)
-            self._shared.forget()
-        return found
 
 
 def campaign_name(name: Any) -> str:

@@ -19,7 +19,7 @@ from apportion.policies import Uniform, policy_from_dict
 from apportion.robust import new_past
 from apportion.split import Split
 from apportion.tickets import Ticket
-from apportion.told import LARGEST_BUDGET, budget_amount
+from apportion.told import budget_amount, told_amounts
 
 FORMAT = "apportion.ledger"
 
@@ -78,8 +78,8 @@ class BookedAllocator(Allocator):
         if not sound:
             raise IncompatibleState("A split in the log contradicts itself.")
         amounts = np.zeros(len(self._memory))
-        for name, amount in payload["amounts"].items():
-            amounts[self.places[name]] = checks.number(f"amount of '{name}'", amount, low=0.0, high=LARGEST_BUDGET)
+        places = self.places
+        amounts[[places[name] for name in payload["amounts"]]] = told_amounts(payload["amounts"])
         if self._unit is None:
             self._unit = budget_amount(payload["budget"])
         self._past.advance()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from typing import Any, NamedTuple
 
 from apportion.beliefs import Belief, Beliefs
@@ -64,16 +63,16 @@ def learned_content(found: Learned | None) -> dict[str, Any] | None:
 
 
 def sentences(
-    name: str, settings: Settings, waiting: tuple[int, ...], regret: float, learned: Learned | None = None
+    settings: Settings, waiting: tuple[int, ...], regret: float, learned: Learned | None = None
 ) -> tuple[str, ...]:
-    """What a person should know."""
+    """What a person should know, in words that hold on the command line, in the dashboard and over HTTP."""
     said = [] if learned is None else [learned.sentence]
     assumed = [] if learned else [option for option in settings.assumed if getattr(settings, option) is not None]
     taken = [f"{'σ' if option == 'sigma' else option} = {getattr(settings, option):g}" for option in assumed]
     if taken:
         said.append(
-            f"{' and '.join(taken)} {'was' if len(taken) == 1 else 'were'} assumed: give what you know with "
-            f"`apportion settings {shlex.quote(name)}`, or measure it with `apportion fit`."
+            f"{' and '.join(taken)} {'was' if len(taken) == 1 else 'were'} assumed: give what you know in the "
+            "settings, or measure it on a past history."
         )
     if settings.minimise:
         said.append("Outcomes are costs: the arm with the smallest mean is the best.")
@@ -85,9 +84,7 @@ def sentences(
         said.append("Wild outcomes are trimmed; the intervals are not proven for trimmed means.")
     if len(waiting) > 1:
         shown = ", ".join(map(str, waiting[-10:]))
-        said.append(
-            f"{len(waiting)} tickets are open ({shown}); `apportion close` gives up those that never come back."
-        )
+        said.append(f"{len(waiting)} tickets are open ({shown}); close those whose outcomes will never come.")
     if math.isnan(regret) and settings.sigma is not None:
         said.append("Not every arm has an outcome yet: no figure for the expected regret.")
     return tuple(said)

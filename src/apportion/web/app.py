@@ -14,6 +14,7 @@ from apportion.web import api, metrics, pages, problems
 from apportion.web.api.describe import describe
 from apportion.web.changes import Changes
 from apportion.web.middleware import Shell
+from apportion.web.pages.over_time import Charts
 from apportion.web.security import LOCAL_ACCESS, Access, Guard
 from apportion.web.shared import resolved
 
@@ -36,6 +37,7 @@ def create_app(db: str | os.PathLike[str] | None = None, *, access: Access | Non
     app.state.campaigns = {}
     app.state.summaries = {}
     app.state.changes = Changes()
+    app.state.charts = Charts()
     problems.install(app)
     for router in (*api.ROUTERS, *pages.ROUTERS):
         app.include_router(router)

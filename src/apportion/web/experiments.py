@@ -1,19 +1,22 @@
 """Experiments that run beside the campaigns: in small chunks, on threads that step aside, until done or cancelled.
 
 An experiment is a pure function of its definition: chunks of any size, on any number of threads and in any worker
-process give the same numbers to the last bit. So nothing has to be shared between processes. An experiment lives in
-the request that started it: its events are the answer, and when the connection goes, it stops.
+process give the same numbers to the last bit. An experiment lives in the request that started it: its events are the
+answer, and when the connection goes, it stops. All that the workers share is an empty file for each run under way, in
+a folder of theirs: whichever worker is asked to cancel a run takes its file away, and the run sees that it is gone.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import functools
 import hashlib
 import json
 import logging
 import os
+import re
 import secrets
 import sys
 import threading
@@ -21,6 +24,7 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +48,8 @@ MOST_KEPT = 20
 KEPT_SECONDS = 3_600.0
 # Shares are added up as whole multiples of this: sums of integers do not depend on their order, nor on the chunks.
 SHARE_UNIT = 2.0**-40
+# The name of a run: the process that has it, and something that nobody guesses.
+_RUN = r"[0-9]+-[0-9a-f]{12}"
 
 Event = tuple[str, dict[str, Any]]
 
@@ -123,6 +129,15 @@ class Run:
         self.plan, self._laboratory = plan, laboratory
         self._cancelled = threading.Event()
         self._began = time.monotonic()
+        self.file = laboratory.make_file(self.id)
+        """Its file among those of all workers; None where nothing is shared."""
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it is to stop: someone said so here, or another worker took its file away."""
+        if self.file is not None and not self.file.exists():
+            self.cancel()
+        return self._cancelled.is_set()
 
     def cancel(self) -> None:
         """Begin no other chunk; those under way end within about a tenth of a second."""
@@ -162,7 +177,7 @@ class Run:
             log.exception("experiment %s failed", key)
             yield "failed", {"detail": f"The experiment stopped: {reason_of(error)}. The log of the server has more."}
             return
-        if self._cancelled.is_set():
+        if self.cancelled:
             done = sum(part.done for part in parts)
             yield "cancelled", {"done": done, "total": total, "seconds": time.monotonic() - self._began}
             return
@@ -179,7 +194,7 @@ class Run:
         running: dict[asyncio.Future[Any], Chunk] = {}
         told = 0.0
         try:
-            while not self._cancelled.is_set():
+            while not self.cancelled:
                 waiting = [part for part in parts if part.begun < part.total]
                 while waiting and len(running) < self._laboratory.threads:
                     part = min(waiting, key=lambda part: part.begun)
@@ -230,6 +245,7 @@ class Laboratory:
         self._pool: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
         self._runs: dict[str, Run] = {}
+        self._folder: Path | None = None
         self._kept: OrderedDict[str, tuple[float, dict[str, Any]]] = OrderedDict()
 
     @property
@@ -239,6 +255,19 @@ class Laboratory:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self.threads, "laboratory", initializer=step_aside)
             return self._pool
+
+    def share(self, folder: str | os.PathLike[str]) -> None:
+        """Let the workers that share this folder cancel each other's runs."""
+        self._folder = Path(folder)
+
+    def make_file(self, name: str) -> Path | None:
+        """The file that stands for a run; None where there is no folder, or it cannot be written."""
+        if self._folder is None:
+            return None
+        with contextlib.suppress(OSError):
+            (self._folder / f"{name}.run").touch(exist_ok=False)
+            return self._folder / f"{name}.run"
+        return None
 
     def start(self, plan: Plan) -> Run:
         """A run of the plan; whoever starts it reads its `events`, and calls `close` at the end."""
@@ -253,20 +282,25 @@ class Laboratory:
         return run
 
     def cancel(self, name: str) -> None:
-        """Stop a run of this process."""
+        """Stop a run of this process, or of another one that shares the folder."""
         with self._lock:
             run = self._runs.get(name)
-        if run is None:
-            raise UnknownName(
-                f"Experiment '{name}' is not running in this process: it has ended, or another worker has it. "
-                "Closing the connection that started it stops it wherever it runs."
-            )
-        run.cancel()
+        if run is not None:
+            run.cancel()
+            return
+        if self._folder is not None and re.fullmatch(_RUN, name):
+            with contextlib.suppress(OSError):
+                (self._folder / f"{name}.run").unlink()
+                return
+        raise UnknownName(f"Experiment '{name}' is not running: it has ended, was cancelled, or never was.")
 
     def forget(self, run: Run) -> None:
         """The run has ended."""
         with self._lock:
             self._runs.pop(run.id, None)
+        if run.file is not None:
+            with contextlib.suppress(OSError):
+                run.file.unlink(missing_ok=True)
 
     @property
     def running(self) -> int:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 
 from apportion.errors import InvalidValue
 from apportion.live.campaign import Campaign
-from apportion.web.api import examples, schemas
+from apportion.web.api import answers, examples, requests
 from apportion.web.api.describe import PREFIX, TAGGED, ArmPath, Key, Name, told
 from apportion.web.security import Reader, Writer
 from apportion.web.shared import answer, open_campaign, tagged
@@ -19,7 +19,7 @@ router = APIRouter(prefix=PREFIX, tags=["arms"])
 
 @router.get(
     "/campaigns/{name}/arms",
-    response_model=schemas.Arms,
+    response_model=answers.Arms,
     responses=told(examples.ARMS, "Every arm there ever was."),
     openapi_extra=TAGGED,
     summary="All arms",
@@ -33,11 +33,11 @@ def arms(request: Request, name: Name, visitor: Reader) -> Any:
 @router.post(
     "/campaigns/{name}/arms",
     status_code=201,
-    response_model=schemas.Arm,
+    response_model=answers.Arm,
     responses=told(examples.ARM, "Added.", 201),
     summary="Add an arm",
 )
-def add(request: Request, name: Name, body: schemas.NewArm, visitor: Writer, key: Key = None) -> Any:
+def add(request: Request, name: Name, body: requests.NewArm, visitor: Writer, key: Key = None) -> Any:
     """A new arm, or one that was removed, with all that was learned about it."""
     campaign = open_campaign(request, name)
     with campaign.together():
@@ -48,12 +48,12 @@ def add(request: Request, name: Name, body: schemas.NewArm, visitor: Writer, key
 
 @router.patch(
     "/campaigns/{name}/arms/{arm:path}",
-    response_model=schemas.Arm,
+    response_model=answers.Arm,
     responses=told(examples.ARM, "Changed."),
     summary="Pause, resume or bound an arm",
 )
 def change(
-    request: Request, name: Name, arm: ArmPath, body: schemas.ChangeArm, visitor: Writer, key: Key = None
+    request: Request, name: Name, arm: ArmPath, body: requests.ChangeArm, visitor: Writer, key: Key = None
 ) -> Any:
     """Give an arm nothing until it is resumed, or bound its share; both bounds alike pin it."""
     campaign = open_campaign(request, name)
@@ -71,7 +71,7 @@ def change(
 
 @router.delete(
     "/campaigns/{name}/arms/{arm:path}",
-    response_model=schemas.Arm,
+    response_model=answers.Arm,
     responses=told({**examples.ARM, "state": "removed"}, "Removed."),
     summary="Remove an arm",
 )

@@ -12,7 +12,7 @@ from apportion import checks
 from apportion.errors import InvalidValue
 from apportion.live.campaign import Campaign
 from apportion.live.choice import told_policy
-from apportion.web.api import examples, schemas
+from apportion.web.api import answers, examples, requests
 from apportion.web.api.describe import PREFIX, TAGGED, Key, Limit, Name, told
 from apportion.web.security import Reader, Writer
 from apportion.web.shared import answer, db_of, open_campaign, store_of, tagged, versions
@@ -25,7 +25,7 @@ LARGEST_FORECAST = 100_000
 
 @router.get(
     "/campaigns",
-    response_model=schemas.Campaigns,
+    response_model=answers.Campaigns,
     responses=told(examples.CAMPAIGNS, "Campaigns by name."),
     openapi_extra=TAGGED,
     summary="All campaigns",
@@ -76,11 +76,11 @@ def summary(request: Request, name: str, version: int) -> dict[str, Any]:
 @router.post(
     "/campaigns",
     status_code=201,
-    response_model=schemas.Status,
+    response_model=answers.Status,
     responses=told(examples.STATUS, "The campaign began.", 201),
     summary="Begin a campaign",
 )
-def create(request: Request, body: schemas.NewCampaign, visitor: Writer, key: Key = None) -> Any:
+def create(request: Request, body: requests.NewCampaign, visitor: Writer, key: Key = None) -> Any:
     """Begin a campaign. What is left out of b and sigma is learned from the outcomes, or assumed; `notes` says."""
     options = {**body.model_dump(), "policy": told_policy(body.policy)}
     campaign = Campaign.create(options.pop("name"), options.pop("arms"), **options, key=key, db=db_of(request))
@@ -90,7 +90,7 @@ def create(request: Request, body: schemas.NewCampaign, visitor: Writer, key: Ke
 
 @router.get(
     "/campaigns/{name}",
-    response_model=schemas.Status,
+    response_model=answers.Status,
     responses=told(examples.STATUS, "Where the campaign stands."),
     openapi_extra=TAGGED,
     summary="Where a campaign stands",
@@ -103,7 +103,7 @@ def status(request: Request, name: Name, visitor: Reader) -> Any:
 
 @router.get(
     "/campaigns/{name}/settings",
-    response_model=schemas.Settings,
+    response_model=answers.Settings,
     responses=told(examples.SETTINGS, "The settings."),
     openapi_extra=TAGGED,
     summary="Settings",
@@ -116,11 +116,11 @@ def settings(request: Request, name: Name, visitor: Reader) -> Any:
 
 @router.patch(
     "/campaigns/{name}/settings",
-    response_model=schemas.Settings,
+    response_model=answers.Settings,
     responses=told(examples.SETTINGS, "The settings after the change."),
     summary="Change settings",
 )
-def change(request: Request, name: Name, body: schemas.ChangeSettings, visitor: Writer, key: Key = None) -> Any:
+def change(request: Request, name: Name, body: requests.ChangeSettings, visitor: Writer, key: Key = None) -> Any:
     """Change the settings that are given. Another b, half_life, window or robust counts all outcomes anew."""
     changes = body.model_dump(exclude_unset=True)
     if "policy" in changes:
@@ -130,7 +130,7 @@ def change(request: Request, name: Name, body: schemas.ChangeSettings, visitor: 
 
 @router.get(
     "/campaigns/{name}/check",
-    response_model=schemas.Check,
+    response_model=answers.Check,
     responses=told(examples.CHECK, "What was found; look at `ok`."),
     summary="Check a campaign",
 )
@@ -141,7 +141,7 @@ def check(request: Request, name: Name, visitor: Reader) -> Any:
 
 @router.post(
     "/campaigns/{name}/repair",
-    response_model=schemas.Check,
+    response_model=answers.Check,
     responses=told(examples.CHECK, "What was found before the repair."),
     summary="Check and repair a campaign",
 )
@@ -152,7 +152,7 @@ def repair(request: Request, name: Name, visitor: Writer) -> Any:
 
 @router.get(
     "/campaigns/{name}/forecast",
-    response_model=schemas.Forecast,
+    response_model=answers.Forecast,
     responses=told(examples.FORECAST, "What may come, under each policy."),
     openapi_extra=TAGGED,
     summary="Look ahead",

@@ -8,7 +8,7 @@ from fastapi import FastAPI, Header, Path, Query
 from fastapi.openapi.utils import get_openapi
 
 from apportion._version import __version__
-from apportion.web.api.schemas import Problem
+from apportion.web.api.answers import Problem
 from apportion.web.problems import MEDIA_TYPE
 
 PREFIX = "/api/v1"

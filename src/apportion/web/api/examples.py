@@ -11,7 +11,7 @@ BELIEF: dict[str, Any] = {
 }  # fmt: skip
 RELATIVE: dict[str, Any] = {"sigma": 40.0, "level": 0.95, "minimise": False, "learned": None}
 LEARNED: dict[str, Any] = {
-    "b": 0.72, "low": 0.55, "high": 0.85, "sigma": 38.5, "above_half": 0.99,
+    "b": 0.72, "low": 0.55, "high": 0.85, "sigma": 38.5, "above_half": 0.99, "sigma_given": False,
     "sentence": "b is about 0.72 (0.55 to 0.85) and σ about 38.5, learned from the outcomes; so shares are divided.",
 }  # fmt: skip
 SPLIT: dict[str, Any] = {

@@ -16,7 +16,7 @@ from apportion.errors import IncompatibleState, InvalidValue
 from apportion.live import files
 from apportion.live.campaign import Campaign
 from apportion.live.files import Imported
-from apportion.web.api import examples, schemas
+from apportion.web.api import answers, examples
 from apportion.web.api.describe import PREFIX, TAGGED, Key, Name, told
 from apportion.web.security import Reader, Writer
 from apportion.web.shared import CACHED, answer, db_of, etag, open_campaign, unchanged
@@ -80,7 +80,7 @@ def _column(what: str) -> Any:
 
 @router.post(
     "/campaigns/{name}/import",
-    response_model=schemas.Imported,
+    response_model=answers.Imported,
     responses=told(examples.IMPORTED, "All rows were taken in."),
     openapi_extra=_csv_body(examples.CSV),
     summary="Import a history",
@@ -139,7 +139,7 @@ def import_content(campaign: Campaign, content: bytes, file: str, key: str | Non
 @router.post(
     "/restore",
     status_code=201,
-    response_model=schemas.Restored,
+    response_model=answers.Restored,
     responses=told(examples.RESTORED, "The campaign is back.", 201),
     openapi_extra={
         "requestBody": {

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from apportion.errors import InvalidValue
 from apportion.web.api.describe import refusal, told
-from apportion.web.api.schemas import Asked, field
+from apportion.web.api.requests import Asked, field
 from apportion.web.experiments import Busy, Run, laboratory
 from apportion.web.limits import read_experiment, seconds_of
 from apportion.web.problems import problem
@@ -125,6 +125,6 @@ async def run_experiment(
 async def cancel_experiment(
     visitor: Writer, name: Annotated[str, Path(description="The name that its first event tells.")]
 ) -> Response:
-    """Stop an experiment of this worker process. Closing its connection does the same in any process."""
+    """Stop an experiment, whichever worker has it. Closing its connection does the same."""
     laboratory().cancel(name)
     return Response(status_code=204)

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 
 from apportion.live.campaign import Campaign
 from apportion.live.content import split_content, unit_of
-from apportion.web.api import examples, schemas
+from apportion.web.api import answers, examples, requests
 from apportion.web.api.describe import PREFIX, TAGGED, Key, Name, Ticket, told
 from apportion.web.security import Reader, Writer
 from apportion.web.shared import answer, open_campaign, tagged
@@ -20,12 +20,12 @@ router = APIRouter(prefix=PREFIX, tags=["splits"])
 @router.post(
     "/campaigns/{name}/splits",
     status_code=201,
-    response_model=schemas.Split,
+    response_model=answers.Split,
     responses=told(examples.SPLIT, "The split, with a ticket.", 201),
     summary="The next split",
 )
 def split(
-    request: Request, name: Name, visitor: Writer, body: schemas.AskSplit | None = None, key: Key = None
+    request: Request, name: Name, visitor: Writer, body: requests.AskSplit | None = None, key: Key = None
 ) -> Any:
     """Split the campaign's budget, or another that is given here. Earlier tickets may be open."""
     campaign = open_campaign(request, name)
@@ -38,7 +38,7 @@ def split(
 
 @router.get(
     "/campaigns/{name}/splits/{ticket}",
-    response_model=schemas.Split,
+    response_model=answers.Split,
     responses=told(examples.SPLIT, "The split as it was given."),
     openapi_extra=TAGGED,
     summary="A split explained",
@@ -51,12 +51,12 @@ def explain(request: Request, name: Name, ticket: Ticket, visitor: Reader) -> An
 
 @router.post(
     "/campaigns/{name}/splits/{ticket}/outcomes",
-    response_model=schemas.Recorded,
+    response_model=answers.Recorded,
     responses=told(examples.RECORDED, "Recorded."),
     summary="Record outcomes",
 )
 def record(
-    request: Request, name: Name, ticket: Ticket, body: schemas.Outcomes, visitor: Writer, key: Key = None
+    request: Request, name: Name, ticket: Ticket, body: requests.Outcomes, visitor: Writer, key: Key = None
 ) -> Any:
     """Bring outcomes home: for some arms or all, late, in any order. The same again changes nothing."""
     campaign = open_campaign(request, name)
@@ -67,12 +67,12 @@ def record(
 
 @router.patch(
     "/campaigns/{name}/splits/{ticket}/outcomes",
-    response_model=schemas.Recorded,
+    response_model=answers.Recorded,
     responses=told(examples.RECORDED, "Corrected."),
     summary="Correct outcomes",
 )
 def amend(
-    request: Request, name: Name, ticket: Ticket, body: schemas.Outcomes, visitor: Writer, key: Key = None
+    request: Request, name: Name, ticket: Ticket, body: requests.Outcomes, visitor: Writer, key: Key = None
 ) -> Any:
     """Correct outcomes that were recorded, or the amounts they came from. The old values stay in the history."""
     campaign = open_campaign(request, name)
@@ -83,7 +83,7 @@ def amend(
 
 @router.post(
     "/campaigns/{name}/splits/{ticket}/close",
-    response_model=schemas.Recorded,
+    response_model=answers.Recorded,
     responses=told(examples.RECORDED, "Nothing more is expected."),
     summary="Give up waiting",
 )

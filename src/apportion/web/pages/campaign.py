@@ -16,7 +16,7 @@ from apportion.live.status import Status
 from apportion.policies import FILES
 from apportion.tables import percent, readable
 from apportion.web.pages.leaderboard import board
-from apportion.web.pages.over_time import news, over_time
+from apportion.web.pages.over_time import Charts, news
 from apportion.web.pages.shared import Typed, page, plain_number
 from apportion.web.pages.tickets import past_page, places_of, ticket_view
 from apportion.web.security import PageReader, Visitor
@@ -38,8 +38,12 @@ def show(request: Request, name: str, visitor: PageReader) -> HTMLResponse:
 def series(request: Request, name: str, visitor: PageReader) -> Response:
     """The data of the chart."""
     campaign = open_campaign(request, name)
-    tag = etag(campaign.version)
-    return unchanged(request, tag) or answer(over_time(campaign), headers={"ETag": tag, "Cache-Control": "no-cache"})
+    known = unchanged(request, etag(campaign.version))
+    if known is not None:
+        return known
+    charts: Charts = request.app.state.charts
+    data = charts.of(campaign).data()
+    return answer(data, headers={"ETag": etag(data["version"]), "Cache-Control": "no-cache"})
 
 
 @router.get("/campaigns/{name}/tickets/{ticket}")

@@ -80,7 +80,7 @@ async def run_experiment(visitor: PageReader, definition: Annotated[Any, Body()]
 
 @pages.post("/laboratory/runs/{name}/cancel", dependencies=[Depends(check_form)])
 async def cancel_experiment(visitor: PageReader, name: str) -> Response:
-    """Stop an experiment of this process. Closing its stream does the same, whichever process has it."""
+    """Stop an experiment, whichever worker has it. Closing its stream does the same."""
     laboratory().cancel(name)
     return Response(status_code=204)
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+import threading
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from apportion.beliefs import Beliefs
 from apportion.live.campaign import Campaign
 from apportion.live.events import Event
+from apportion.live.replay import Replay
 from apportion.tables import readable
 
 # A chart shows at most so many moments and steps; the export has all of them.
@@ -15,6 +19,11 @@ MOMENTS = 160
 STEPS = 400
 # More changes of budget than this are no news: then only those of the settings are marked.
 BUDGET_MARKS = 12
+# Charts are kept while their campaigns have no more arms than this together; about 40 kB each.
+KEPT_ARMS = 1_000
+
+# Mean, low, high and the chance of being best; None where nothing is known.
+Point = tuple[float | None, float | None, float | None, float | None]
 
 
 class Mark(NamedTuple):
@@ -25,84 +34,174 @@ class Mark(NamedTuple):
     text: str
 
 
+class Moment(NamedTuple):
+    """What was believed at the end of a period, by arm."""
+
+    period: int
+    points: dict[str, Point]
+
+
+class Given(NamedTuple):
+    """What a split gave to each arm, as a part of its budget."""
+
+    ticket: int
+    budget: float
+    shares: dict[str, float]
+
+
 def over_time(campaign: Campaign) -> dict[str, Any]:
     """Plain data for the chart of a campaign's page; None where nothing is known."""
-    status = campaign.status()
-    every = max(1, status.period // MOMENTS)
-    moments = campaign.beliefs_over_time(every)
-    arms = [arm.name for arm in status.arms]
-    means: dict[str, dict[str, list[float | None]]] = {
-        name: {"mean": [], "low": [], "high": [], "best": []} for name in arms
-    }
-    for _, beliefs in moments:
-        for name, series in means.items():
-            belief = beliefs.get(name)
-            known = belief is not None and not math.isnan(belief.mean)
-            series["mean"].append(belief.mean if known else None)
-            series["low"].append(_finite(belief.low) if known else None)
-            series["high"].append(_finite(belief.high) if known else None)
-            series["best"].append(_finite(belief.probability_best) if known else None)
-    events = campaign.events()
-    return {
-        "version": status.version,
-        "unit": status.settings.unit,
-        "level": 100 * status.settings.level,
-        "minimise": status.settings.minimise,
-        "arms": arms,
-        "periods": [period for period, _ in moments],
-        "beliefs": means,
-        **_shares(events, arms),
-        "marks": [mark._asdict() for mark in marks(events, status.settings.unit)],
-    }
+    return Chart(campaign).data()
+
+
+class Charts:
+    """The charts that were looked at last; one per app, at `app.state.charts`."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, Chart] = OrderedDict()
+
+    def of(self, campaign: Campaign) -> Chart:
+        """The chart of a campaign, as far as it was read before."""
+        with self._lock:
+            chart = self._kept.setdefault(campaign.name, Chart(campaign))
+            self._kept.move_to_end(campaign.name)
+            while len(self._kept) > 1 and sum(other.arms for other in self._kept.values()) > KEPT_ARMS:
+                self._kept.popitem(last=False)
+            return chart
+
+
+class Chart:
+    """What is drawn of one campaign, kept from one look to the next: each event is read once.
+
+    A long campaign is thinned: moments and splits lie 1, 2, 4, … periods apart. So those that are drawn are among
+    those that were drawn before, and going on gives the same picture as beginning anew.
+    """
+
+    def __init__(self, campaign: Campaign) -> None:
+        self.arms = 0
+        self._campaign = campaign
+        self._lock = threading.Lock()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._replay = Replay(self._campaign)
+        self._moments: list[Moment] = []
+        self._given: list[Given] = []
+        self._marks = Marks()
+
+    def data(self) -> dict[str, Any]:
+        """All that the chart shows, as of now."""
+        with self._lock:
+            status = self._campaign.status()
+            if status.version < self._replay.number:  # another database is in the place of the old one
+                self._begin()
+            try:
+                self._read_on(status.version, status.period)
+            except BaseException:
+                self._begin()
+                raise
+            arms = [arm.name for arm in status.arms]
+            self.arms = len(arms)
+            moments = [*self._moments, _moment(status.period, status.beliefs)]
+            return {
+                "version": status.version,
+                "unit": status.settings.unit,
+                "level": 100 * status.settings.level,
+                "minimise": status.settings.minimise,
+                "arms": arms,
+                "periods": [moment.period for moment in moments],
+                "beliefs": {name: _series(moments, name) for name in arms},
+                "tickets": [given.ticket for given in self._given],
+                "budgets": [given.budget for given in self._given],
+                "shares": {name: [given.shares.get(name, 0.0) for given in self._given] for name in arms},
+                "last": status.period,
+                "marks": [mark._asdict() for mark in self._marks.told()],
+            }
+
+    def _read_on(self, upto: int, periods: int) -> None:
+        """Take in the events since the last look, up to the one with that number: so many periods in all."""
+        moments, steps = apart(periods, MOMENTS), apart(periods, STEPS)
+        self._moments = [moment for moment in self._moments if moment.period % moments == 0]
+        self._given = [given for given in self._given if (given.ticket - 1) % steps == 0]
+        for step in self._replay.news(upto):
+            event = step.event
+            if step.before is not None and step.ended and step.ended % moments == 0:
+                self._moments.append(_moment(step.ended, step.before.allocator.beliefs()))
+            if event.kind == "split" and event.ticket is not None and (event.ticket - 1) % steps == 0:
+                budget, amounts = event.payload["budget"], event.payload["amounts"]
+                self._given.append(Given(event.ticket, budget, {name: x / budget for name, x in amounts.items()}))
+            self._marks.take(event)
+
+
+def apart(count: int, most: int) -> int:
+    """How far apart to look, as a power of two, so that at most `most` of `count` are seen.
+
+    >>> apart(160, 160), apart(161, 160), apart(10_000, 160)
+    (1, 2, 64)
+    """
+    return 1 << (max(1, math.ceil(count / most)) - 1).bit_length()
+
+
+def _moment(period: int, beliefs: Beliefs) -> Moment:
+    points: dict[str, Point] = {}
+    for name, belief in beliefs.items():
+        if not math.isnan(belief.mean):
+            low, high, best = map(_finite, (belief.low, belief.high, belief.probability_best))
+            points[name] = belief.mean, low, high, best
+    return Moment(period, points)
 
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _shares(events: list[Event], arms: list[str]) -> dict[str, Any]:
-    splits = [event for event in events if event.kind == "split"]
-    every = max(1, math.ceil(len(splits) / STEPS))
-    shown = splits[::every]
-    shares: dict[str, list[float]] = {name: [] for name in arms}
-    for event in shown:
-        amounts, budget = event.payload["amounts"], event.payload["budget"]
-        for name, series in shares.items():
-            series.append(amounts.get(name, 0.0) / budget)
-    return {
-        "tickets": [event.ticket for event in shown],
-        "budgets": [event.payload["budget"] for event in shown],
-        "shares": shares,
-        "last": len(splits),
-    }
+def _series(moments: list[Moment], arm: str) -> dict[str, list[float | None]]:
+    nothing: Point = (None, None, None, None)
+    points = [moment.points.get(arm, nothing) for moment in moments]
+    return {kind: [point[place] for point in points] for place, kind in enumerate(("mean", "low", "high", "best"))}
 
 
-def marks(events: list[Event], unit: str | None) -> list[Mark]:
-    """Changes of budget, corrections, changes of arms and settings, each at its period."""
-    period, usual = 0, None
-    found: list[Mark] = []
-    single: list[Mark] = []
-    for event in events:
+class Marks:
+    """Changes of budget, corrections, changes of arms and settings, each at its period; event by event."""
+
+    def __init__(self, unit: str | None = None) -> None:
+        self._unit = unit
+        self._period = 0
+        self._usual: float | None = None
+        self._found: list[Mark] = []
+        self._budgets: list[Mark] = []
+
+    def told(self) -> list[Mark]:
+        """The marks so far, by period."""
+        budgets = self._budgets if len(self._budgets) <= BUDGET_MARKS else []
+        return sorted([*self._found, *budgets], key=lambda mark: mark.period)
+
+    def take(self, event: Event) -> None:
+        """Take in the next event."""
         payload: Mapping[str, Any] = event.payload
         if event.kind == "split":
-            period = event.ticket or period
-            if usual is not None and payload["budget"] != usual and payload.get("source") != "import":
-                single.append(Mark(period, "budget", f"budget {_amount(payload['budget'], unit)} this once"))
+            self._period = event.ticket or self._period
+            other = self._usual is not None and payload["budget"] != self._usual and payload.get("source") != "import"
+            if other and len(self._budgets) <= BUDGET_MARKS:
+                text = f"budget {_amount(payload['budget'], self._unit)} this once"
+                self._budgets.append(Mark(self._period, "budget", text))
         elif event.kind == "amended":
             names = ", ".join(list(payload["outcomes"])[:3])
-            found.append(Mark(event.ticket or period, "amended", f"ticket {event.ticket} amended ({names})"))
+            self._mark("amended", f"ticket {event.ticket} amended ({names})", event.ticket)
         elif event.kind == "arm":
-            found.append(Mark(period, "arm", f"{payload['arm']} {_DONE[payload['action']]}"))
+            self._mark("arm", f"{payload['arm']} {_DONE[payload['action']]}")
         elif event.kind == "setting":
-            usual = payload["changes"].get("budget", usual)
-            found.append(Mark(period, "setting", f"settings: {_changes(payload['changes'], unit)}"))
+            self._usual = payload["changes"].get("budget", self._usual)
+            self._unit = payload["changes"].get("unit", self._unit)
+            self._mark("setting", f"settings: {_changes(payload['changes'], self._unit)}")
         elif event.kind == "created":
-            usual = payload["settings"]["budget"]
+            self._usual, self._unit = payload["settings"]["budget"], payload["settings"]["unit"]
         elif event.kind == "imported":
-            found.append(Mark(period, "imported", f"history {payload['file']} taken in"))
-    if len(single) <= BUDGET_MARKS:
-        found += single
-    return sorted(found, key=lambda mark: mark.period)
+            self._mark("imported", f"history {payload['file']} taken in")
+
+    def _mark(self, kind: str, text: str, period: int | None = None) -> None:
+        self._found.append(Mark(period or self._period, kind, text))
 
 
 _DONE = {"add": "added", "pause": "paused", "resume": "resumed", "remove": "removed", "bound": "bounded"}
@@ -132,4 +231,6 @@ def news(event: Event, unit: str | None) -> str:
         return f"outcomes of ticket {event.ticket} were recorded"
     if event.kind == "created":
         return "the campaign was begun"
-    return marks([event], unit)[0].text
+    seen = Marks(unit)
+    seen.take(event)
+    return seen.told()[0].text

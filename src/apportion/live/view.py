@@ -1,0 +1,144 @@
+"""What can be read of a campaign, each time as of one moment."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from apportion import checks
+from apportion.beliefs import Beliefs
+from apportion.live.check import Check, compare
+from apportion.live.desk import Desk
+from apportion.live.events import Event
+from apportion.live.history import History, lines
+from apportion.live.ledger import Ledger, Settings
+from apportion.live.outlook import expected_regret
+from apportion.live.replay import Replay
+from apportion.live.status import ArmStatus, Status, sentences
+from apportion.live.store import Session
+from apportion.split import Split
+
+
+class Arm(NamedTuple):
+    """One arm of a campaign, as it stands: `state` is active, paused or removed."""
+
+    name: str
+    state: str
+    minimum: float
+    maximum: float
+
+
+class View(Desk):
+    """The reading half of `Campaign`: settings, arms, beliefs, history, events, and the check of what is kept."""
+
+    @property
+    def settings(self) -> Settings:
+        """What the campaign is run by, as of now."""
+        return self._read(lambda ledger, session: ledger.settings)
+
+    @property
+    def arms(self) -> tuple[Arm, ...]:
+        """Every arm there ever was, with its state and bounds."""
+        return self._read(lambda ledger, session: tuple(Arm(**arm) for arm in ledger.allocator.roster))
+
+    @property
+    def period(self) -> int:
+        """How many splits were asked for."""
+        return self._read(lambda ledger, session: ledger.allocator.period)
+
+    @property
+    def version(self) -> int:
+        """The number of the last event: it changes when anything does."""
+        with self._store.reading() as session:
+            return session.last(self._id)
+
+    @property
+    def open_tickets(self) -> tuple[int, ...]:
+        """The tickets with outcomes still to come."""
+        return self._read(lambda ledger, session: ledger.allocator.open_tickets)
+
+    def beliefs(self, at: int | None = None) -> Beliefs:
+        """What is believed about every arm that was not removed; `at`: after that many events."""
+        if at is not None:
+            with self._store.reading() as session:
+                return self._at(session, checks.whole("at", at, low=1)).allocator.beliefs()
+        return self._read(lambda ledger, session: ledger.allocator.beliefs())
+
+    def beliefs_over_time(self, every: int = 1) -> list[tuple[int, Beliefs]]:
+        """What was believed after each split's last event so far: (period, beliefs), every so many periods.
+
+        The last entry is today's. One pass over all events.
+        """
+        often, found, replay = checks.whole("every", every, low=1), [], Replay(self)
+        for step in replay.news():
+            if step.before is not None and step.ended and step.ended % often == 0:
+                found.append((step.ended, step.before.allocator.beliefs()))
+        if replay.ledger is not None:
+            found.append((replay.ledger.allocator.period, replay.ledger.allocator.beliefs()))
+        return found
+
+    def explain(self, ticket: int) -> Split:
+        """The split of a ticket as it was given, with the beliefs and reasons of its time."""
+
+        def found(ledger: Ledger, session: Session) -> Event:
+            ledger.allocator.shelf.find(ticket)
+            return session.of_ticket(self._id, ticket)[0]
+
+        event = self._read(found)
+        with self._store.reading() as session:
+            return self._retold(session, event)
+
+    def status(self) -> Status:
+        """Where the campaign stands, at one moment: beliefs, open tickets, settings, what to know in sentences."""
+
+        def found(ledger: Ledger, session: Session) -> Status:
+            own, settings = ledger.allocator, ledger.settings
+            beliefs, waiting = own.beliefs(), own.open_tickets
+            regret = self._regret(ledger, session, beliefs)
+            arms = tuple(ArmStatus(**arm, belief=beliefs.get(arm["name"])) for arm in own.roster)
+            notes = sentences(settings, waiting, regret, beliefs.learned)
+            return Status(
+                self.name, own.period, waiting, beliefs.leader, regret, arms, settings, ledger.number, notes, beliefs
+            )
+
+        return self._read(found)
+
+    def expected_regret(self) -> float:
+        """What the last split (an even one before it) is expected to cost per period, as seen from today's beliefs.
+
+        NaN where σ is unknown or an arm has no outcome yet.
+        """
+        return self._read(lambda ledger, session: self._regret(ledger, session, ledger.allocator.beliefs()))
+
+    def _regret(self, ledger: Ledger, session: Session, beliefs: Beliefs) -> float:
+        if not beliefs:
+            return float("nan")
+        amounts = dict.fromkeys(beliefs, ledger.settings_budget / len(beliefs))
+        if ledger.allocator.period:
+            amounts = session.of_ticket(self._id, ledger.allocator.period)[0].payload["amounts"]
+        return expected_regret(beliefs, amounts)
+
+    def history(self, first: int | None = None, last: int | None = None) -> History:
+        """One line per ticket and arm: advised and spent amount, outcome, corrections. All tickets, or a range."""
+        low = 1 if first is None else checks.whole("first", first, low=1)
+        high = 2**62 if last is None else checks.whole("last", last, low=low)
+        with self._store.reading() as session:
+            return History(self.name, lines(session.of_tickets(self._id, low, high)))
+
+    def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
+        """The log: everything that happened, in order."""
+        with self._store.reading() as session:
+            return list(session.events(self._id, after, limit=limit))
+
+    def state(self, b: float | None = None) -> str:
+        """The whole state as text, to the last bit: equal states are equal texts. `b`: as it were for that b."""
+        return self._read(lambda ledger, session: ledger.text() if b is None else ledger.text_for(b))
+
+    def check(self, repair: bool = False) -> Check:
+        """Rebuild everything from the events and compare with what is kept; `repair` replaces wrong snapshots."""
+        with self._store.reading() as session:
+            found, rebuilt = compare(session, self._id)
+        if repair and not found.ok and rebuilt is not None:
+            with self._store.writing(self._id) as session:
+                session.drop_snapshots(self._id)
+            self._shared.forget()
+        return found
