@@ -2,20 +2,36 @@
 
 Every case of the leaderboard's suite at T = 10,000; the bar is a geometric mean of at most 1.5.
 `python -m benchmarks.auto 4` plays four times as many runs.
+
+`python -m benchmarks.auto --long`: does the regret of `Auto` ever grow in proportion to time? To T = 10^6, without a
+horizon; 8 runs of 24 worlds, ten minutes.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
+from typing import Any
+
+import numpy as np
 
 import apportion as ap
 from apportion.leaderboard.board import geometric_mean, ratio, score
 from apportion.leaderboard.kept import Score
 from apportion.leaderboard.suite import SUITE, Case
+from apportion.simulation.families import means_of
 from benchmarks.results import keep
 
 HORIZON = 10_000
 BAR = 1.5
+
+LONG = 1_000_000
+LONG_RUNS = 8
+EXPONENTS = (0.0, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 1.0)
+# The last one is out of reach before about T = 10^5: K (σ/Δ)² = 12,500.
+WORLDS = (("one good arm", 3, 0.5, 1.0), ("linear", 10, 0.1, 1.0), ("one good arm", 5, 0.1, 5.0))
+# Growth is an exponent of time over the last tenfold: 1 is linear, 0 is none, log T is 0.08 at 10^6.
+GROWTH_BAR, RUN_BAR = 0.6, 0.9
 
 
 def compare(case: Case, runs: int, horizon: int = HORIZON, seed: int = 1) -> tuple[Score, Score]:
@@ -51,5 +67,66 @@ def main(effort: float = 1.0) -> int:
     return int(mean > BAR)
 
 
+def grow(policy: ap.Policy, world: ap.Instance, runs: int, horizon: int = LONG, seed: int = 1) -> dict[str, Any]:
+    """The regret at four periods a decade from 1000 on, and how it grew over the last tenfold of time.
+
+    `growth` = log10 of the mean regret at T over that at T/10, with the standard error from the runs; `run_growth`
+    is the largest of a single run, and `lost` the largest part of the last nine tenths of T that a single run spent
+    on arms other than the best, counted at the smallest gap: a run caught on a wrong arm for good has 1 or more.
+    """
+    count = round(4 * np.log10(horizon / 1000)) + 1
+    periods = np.unique(np.geomspace(1000, horizon, count).round().astype(int)).tolist()
+    before = periods.index(horizon // 10)
+    found = ap.simulate(
+        policy, world, horizon=horizon, replications=runs, seed=seed, record=["regret"], periods=periods,
+        engine="dense", progress=False,
+    )  # fmt: skip
+    regret = found.regret.isel(policy=0, instance=0).transpose("replication", "period").values
+    early, late = regret[:, before], regret[:, -1]
+    each = late / late.mean() - early / early.mean()
+    smallest = min(gap for gap in world.gaps if gap > 0)
+    return {
+        "periods": periods,
+        "mean": [float(f"{value:.5g}") for value in regret.mean(axis=0)],
+        "error": [float(f"{value:.3g}") for value in regret.std(axis=0, ddof=1) / np.sqrt(runs)],
+        "worst": [float(f"{value:.5g}") for value in regret.max(axis=0)],
+        "growth": float(np.log10(late.mean() / early.mean())),
+        "growth_error": float(each.std(ddof=1) / np.sqrt(runs) / np.log(10)),
+        "run_growth": float(np.log10(late / early).max()),
+        "lost": float((late - early).max() / smallest / (horizon - horizon // 10)),
+    }
+
+
+def long(effort: float = 1.0) -> int:
+    """Print a row per world; exit code 1 if mean regret or a single run grows too nearly as fast as time."""
+    runs, rows, missed = max(2, int(effort * LONG_RUNS)), [], 0
+    print(
+        f"| world, T = {LONG:,}, {runs} runs | b | told nothing | growth | of a run | told b and σ | growth |\n"
+        "|---|---|---|---|---|---|---|"
+    )
+    for family, arms, gap, sigma in WORLDS:
+        for b in EXPONENTS:
+            world = ap.Instance(means_of(family, arms, gap), b, sigma)
+            # A horizon that is over counts as none: from period 2 on neither policy knows how long it will last.
+            found = grow(ap.Auto(horizon=1), world, runs)
+            told = grow(ap.Recommended(b=b, sigma=sigma, horizon=1), world, runs)
+            label = f"{family}, K={arms}, gap {gap:g}, σ={sigma:g}"
+            print(
+                f"| {label} | {b:g} | {found['mean'][-1]:.4g} ± {found['error'][-1]:.2g} "
+                f"| {found['growth']:.2f} ± {found['growth_error']:.2f} | {found['run_growth']:.2f} "
+                f"| {told['mean'][-1]:.4g} ± {told['error'][-1]:.2g} | {told['growth']:.2f} |",
+                flush=True,
+            )
+            rows.append({"world": label, "b": b, "runs": runs, **found, "told": told})
+            missed += found["growth"] > GROWTH_BAR or found["run_growth"] > RUN_BAR
+    keep("auto_long", rows)
+    print(f"\n{missed} of {len(rows)} worlds above {GROWTH_BAR} in the mean or {RUN_BAR} in a run.")
+    return int(missed > 0)
+
+
 if __name__ == "__main__":
-    sys.exit(main(float(sys.argv[1]) if len(sys.argv) > 1 else 1.0))
+    asked = argparse.ArgumentParser(description="What knowing nothing costs `Auto`.")
+    asked.add_argument("effort", nargs="?", type=float, default=1.0, help="so many times the runs")
+    asked.add_argument("--long", action="store_true", help="does regret grow in proportion to time, to T = 10^6?")
+    given = asked.parse_args()
+    sys.exit(long(given.effort) if given.long else main(given.effort))

@@ -11,7 +11,7 @@ import apportion as ap
 from apportion.cli.app import app
 from apportion.leaderboard import SUITE, Board, fresh_suite, run_leaderboard
 from apportion.leaderboard.board import Score, geometric_mean, ratio, score, thompson_bar
-from apportion.leaderboard.page import write_folder
+from apportion.leaderboard.page import Part, write_folder, write_page
 from apportion.leaderboard.plateau import load_lines, run_plateau, save_lines
 from apportion.simulation.run import Informed
 
@@ -147,6 +147,30 @@ def test_the_bar_against_thompson():
     assert np.isnan(thompson_bar(large, 20.0))
     assert thompson_bar(small, 1.0) == 1.1
     assert np.isnan(thompson_bar(three, 100.0))
+
+
+def test_a_case_that_no_policy_can_reach_is_counted_as_such(tmp_path):
+    """The least regret of the case is 14.3, whoever plays it: half of 25 is out of reach, half of 60 is not."""
+    case = next(c for c in SUITE if (c.arms, c.b, c.horizon) == (10, 0.75, 100))
+    other = case._replace(noise="uniform")
+
+    def page(thompson, ours):
+        scores = {name: {c.label: Score(mean, 0.1, 50.0, 1.0) for c in (case, other)}
+                  for name, mean in (("Thompson", thompson), ("Recommended", ours))}  # fmt: skip
+        board = Board((case, other), scores)
+        text = write_page(tmp_path, Part(board, "suite", "again")).read_text()
+        return board.against_thompson()["bound"], text
+
+    found, text = page(25.0, 20.0)
+    assert found.tolist() == pytest.approx([14.3 / 25.0] * 2, rel=0.05)
+    assert "of the 2 missed, 2 are reached by no policy on this board, 1 cannot be reached by any policy" in text
+    assert "and 1 more could not with Gaussian noise" in text
+    assert "† |" in text
+    found, text = page(60.0, 50.0)
+    assert "0 cannot be reached by any policy" in text
+    found, text = page(60.0, 20.0)
+    assert found.isna().all()
+    assert "missed" not in text.split("## Cases")[0]
 
 
 def test_the_command_plays_a_fresh_suite_and_writes_its_page(tmp_path, monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +13,10 @@ import numpy as np
 from apportion.errors import InvalidValue
 from apportion.leaderboard.kept import Kept, Score, code_of, read
 from apportion.leaderboard.suite import SUITE, Case
+from apportion.noise import Gaussian
 from apportion.policies import find_policy
 from apportion.simulation.run import Informed, simulate
+from apportion.theory import least_regret
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,7 +112,8 @@ class Board:
         """The policy's mean regret over Thompson's on every case, with the bar that applies there.
 
         `least` is the least mean regret of any policy over Thompson's: where it misses the bar too, no policy here
-        reaches it.
+        reaches it. `bound` is what no policy at all can have less than, over Thompson's, with Gaussian noise; worked
+        out where the bar is missed, NaN elsewhere.
         """
         import pandas as pd
 
@@ -118,12 +123,19 @@ class Board:
             if ours is None or theirs is None:
                 continue
             value, error = ratio(ours.mean, ours.mean_error, theirs.mean, theirs.mean_error)
-            least = self.best(case.label).mean / theirs.mean
+            least, bar = self.best(case.label).mean / theirs.mean, thompson_bar(case, theirs.mean)
             rows.append({
-                "case": case.label, "b": case.b, "thompson": theirs.mean, "ratio": value, "error": error,
-                "least": least, "bar": thompson_bar(case, theirs.mean),
+                "case": case.label, "b": case.b, "noise": case.noise, "thompson": theirs.mean, "ratio": value,
+                "error": error, "least": least, "bar": bar,
+                "bound": below_which_none(case) / theirs.mean if value > bar else np.nan,
             })  # fmt: skip
         return pd.DataFrame(rows).set_index("case")
+
+
+@functools.cache
+def below_which_none(case: Case) -> float:
+    """A regret that no policy can have less than on the case with Gaussian noise; it takes some seconds."""
+    return least_regret(dataclasses.replace(case.instance, noise=Gaussian()), case.horizon)
 
 
 def thompson_bar(case: Case, regret: float) -> float:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MEAN_BAR, TAIL_BAR = 1.15, 1.25
 OURS = "Recommended"
+_MARK = "†"  # a bound for Gaussian noise, where the case has another
 
 
 class Part(NamedTuple):
@@ -130,12 +131,22 @@ def _bars(board: Board) -> list[str]:
         rows = against[against["bar"] == bar]
         if len(rows):
             over = rows[rows["ratio"] > bar]
-            hopeless = int((over["least"] > bar).sum())
             told = f"{len(rows) - len(over)} of {len(rows)} cases; worst {rows['ratio'].max():.2f}"
             if len(over):
-                told += f"; of those missed {hopeless} are reached by no policy"
+                told += _out_of_reach(over, bar)
             found.append([f"mean regret over Thompson's: {where}", f"at most {bar:g}", told, _word(not len(over))])
     return [f"What `{OURS}` is held to:", "", *_markdown(["bar", "wanted", "found", "met"], found), ""]
+
+
+def _out_of_reach(missed: pd.DataFrame, bar: float) -> str:
+    """Of the cases missed, how many no policy reaches: none that was played, and none that there can be."""
+    here = int((missed["least"] > bar).sum())
+    proven = missed[missed["bound"] > bar]
+    surely = int((proven["noise"] == "gaussian").sum())
+    return (
+        f"; of the {len(missed)} missed, {here} are reached by no policy on this board, {surely} cannot be reached by"
+        f" any policy (`theory.least_regret`), and {len(proven) - surely} more could not with Gaussian noise"
+    )
 
 
 def _word(met: object) -> str:
@@ -173,7 +184,10 @@ def _cases(board: Board) -> list[str]:
             "### Against pooled Thompson sampling",
             "",
             f"The mean regret of `{OURS}` over that of `Thompson`, with the bar where there is one; `least` is the"
-            " same ratio for the best policy on that case.",
+            " same ratio for the best policy on that case. `bound`, where the bar is missed, is the same ratio for a"
+            " regret that no policy can have less than, on average over the orders of the arms: a theorem"
+            f" (`theory.least_regret`) for Gaussian noise. With other noise, marked {_MARK}, it is the bound of the"
+            " same case with Gaussian noise, and a policy that knows the noise exactly may do better.",
             "",
         ]
         for title, rows in (("b ≤ 1/2", against[against["b"] <= 0.5]), ("b > 1/2", against[against["b"] > 0.5])):
@@ -182,11 +196,12 @@ def _cases(board: Board) -> list[str]:
 
 
 def _against(rows: pd.DataFrame) -> list[str]:
-    return _markdown(["case", "Thompson's regret", "ratio", "bar", "met", "least"], (
+    return _markdown(["case", "Thompson's regret", "ratio", "bar", "met", "least", "bound"], (
         [
             str(case), f"{row['thompson']:.3g}", f"{row['ratio']:.3f} ({row['error']:.3f})",
             "" if row["bar"] != row["bar"] else f"{row['bar']:g}",
             "" if row["bar"] != row["bar"] else _word(row["ratio"] <= row["bar"]), f"{row['least']:.3f}",
+            "" if row["bound"] != row["bound"] else f"{row['bound']:.3f}{_MARK * (row['noise'] != 'gaussian')}",
         ]
         for case, row in rows.iterrows()
     ))  # fmt: skip

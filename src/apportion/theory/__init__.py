@@ -4,7 +4,8 @@ Numbering follows the paper: Theorem 1 gap-independent lower bound (`lower_bound
 concentration (in `apportion.confidence` and `apportion.cone`), Theorem 2 upper bound of Algorithm 1,
 successive elimination (`elimination`), Lemma 2 its stopping-time lemma (`stopping_times`), Theorem 3
 gap-dependent lower bound (`lower_bounds`), Theorem 4 upper bound of Algorithm 2, epsilon-greedy (`greedy`),
-Table 1 (`table`), the model itself (`law`). Beyond the paper: adaptive elimination (`adaptive`), floors (`floors`).
+Table 1 (`table`), the model itself (`law`). Beyond the paper: adaptive elimination (`adaptive`), floors (`floors`),
+what no policy can beat (`least`).
 Where the printed statement fails, `form="printed"` still evaluates it, and the default is the corrected one.
 Each function refuses parameters that its theorem does not cover. A bound that is too large for a float is `inf`,
 never NaN.
@@ -22,6 +23,7 @@ from apportion.theory.law import (
     information_rate,
     toy_example,
 )
+from apportion.theory.least import least_regret
 from apportion.theory.lower_bounds import asymptotic_lower_bound, hard_instances, minimax_lower_bound
 from apportion.theory.stopping_times import (
     stopping_time_constant,
@@ -48,6 +50,7 @@ __all__ = [
     "greedy_regret_bound",
     "hard_instances",
     "information_rate",
+    "least_regret",
     "minimax_lower_bound",
     "printed_elimination_regret",
     "race_failure_probability",
