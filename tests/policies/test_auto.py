@@ -376,3 +376,16 @@ def test_it_learns_in_every_way_of_counting(sqlite, way):
     assert found.above_half < 0.5
     assert campaign.settings.assumed == ("b", "sigma")
     assert campaign.check().exact
+
+
+def test_the_noise_that_is_shown_is_not_read_off_traces():
+    """One arm of ten gets nearly everything, b lies between two orders of the grid, σ is 2.
+
+    Read off all outcomes it was 2.6. Error budget: the standard error of σ is 2/√(2·5000) = 0.02, five of them.
+    """
+    rng, past = np.random.default_rng(1), Statistics(arms=10, b=ORDERS)
+    for number in range(1, 5001):
+        amounts = np.full(10, number**-1.5 / 10)
+        amounts[0] = 1.0 - amounts[1:].sum()
+        past.update(amounts, amounts + amounts**0.33 * 2.0 * rng.standard_normal(10))
+    assert learned(past.sums()).sigma == pytest.approx(2.0, abs=0.1)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from apportion import checks
-from apportion.kernels import implements, kernel
-from apportion.learning import ORDERS, between, centre_of, divides, room_for_chances, sums_at, weigh_orders
+from apportion.kernels import implements
+from apportion.learning import (
+    ORDERS,
+    between,
+    centre_of,
+    divides,
+    room_for_chances,
+    sigma_where_played,
+    sums_at,
+    weigh_orders,
+)
 from apportion.policies.contract import Policy, allocate
 from apportion.policies.recommended import Recommended, divide_by_odds, optimistic_arm
 from apportion.policies.shared import open_shares, power_floor, recommended_floor, recommended_tilt
@@ -18,9 +26,6 @@ from apportion.sums import Grid, InformationSums
 # While it pools, every other arm gets t^(−3/2)/K: in all at most ζ(3/2) = 2.6 times the mean gap, and amounts so far
 # apart that b is soon known and stays known.
 WATCHING = 1.5
-
-# So many outcomes stand for σ as all arms together have it, where that of the arm with most is worked out.
-STEADY = 20.0
 
 # The dividing rule has its exponents for b above 1/2; at 1/2 itself it would have no floor.
 _JUST_ABOVE = 0.5 + 1e-9
@@ -108,7 +113,7 @@ class Auto(Policy):
             )  # fmt: skip
             return
         if not self.sigma > 0.0:
-            sigma = _sigma_where_played(
+            sigma = sigma_where_played(
                 seen.count, seen.resource, seen.information, seen.score, seen.square, at, sigma
             )  # fmt: skip
         plays = seen.resource / period.unit
@@ -120,35 +125,6 @@ class Auto(Policy):
                 shares[arm] = trace
                 others += trace
         shares[chosen] = max(left - others, 0.0)
-
-
-@kernel
-def _sigma_where_played(
-    count: Any, resource: Any, information: Any, score: Any, square: Any, at: float, sigma: float
-) -> float:
-    """σ by the outcomes of the arm that had most: what its mean leaves of ΣY² over ΣA^(2b), b at a place of the grid.
-
-    Traces shrink without end, and the σ of all outcomes together is that of an amount between them and the whole
-    budget. Carried over to the whole budget, an error of 0.02 in b, about what a grid of orders leaves, becomes a
-    third of σ and more. In ΣY² traces hardly count, and the arm that had most has few.
-    """
-    most = 0
-    for arm in range(len(count)):
-        if resource[arm] > resource[most]:
-            most = arm
-    last = len(information) - 1
-    place = last - at  # ΣA^(2b) is the information at 1 − b
-    low = max(min(int(place), last - 1), 0)
-    first, second = information[low, most], information[min(low + 1, last), most]
-    if not (first > 0.0 and second > 0.0 and information[0, most] > 0.0):
-        return sigma
-    spread = first * (second / first) ** (place - low)
-    # Less is rounding, as in `weigh_orders`.
-    least = 1e-12 * square[0, most]
-    left = max(square[0, most] - score[0, most] * (score[0, most] / information[0, most]), least)
-    outcomes = count[most]
-    known = left / spread * outcomes + STEADY * sigma * sigma
-    return math.sqrt(known / (max(outcomes - 1.0, 0.0) + STEADY))
 
 
 class SigmaOnly(NamedTuple):
