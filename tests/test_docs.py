@@ -1,5 +1,6 @@
 """The pages under docs/ name tests and code that exist."""
 
+import json
 import re
 from importlib import import_module
 from pathlib import Path
@@ -53,3 +54,47 @@ def test_the_paper_page_names_every_statistical_test_of_the_paper():
     source = (ROOT / "tests" / "statistical" / "test_paper.py").read_text()
     unnamed = [name for name in re.findall(r"^def (test_\w+)\(", source, re.MULTILINE) if f"::{name}`" not in page]
     assert not unnamed
+
+
+# What the README says was measured
+
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def measured(group):
+    """The rows of a group of benchmarks, as they were kept."""
+    return json.loads((ROOT / "benchmarks" / "results" / f"{group}.json").read_text(encoding="utf-8"))["rows"]
+
+
+def figure(group, what):
+    """One measured figure; `what` is the beginning of its name."""
+    (found,) = [row["measured"] for row in measured(group) if row["what"].startswith(what)]
+    return found
+
+
+def quoted(pattern):
+    """The numbers that the README has in one place."""
+    (found,) = re.findall(pattern, README)
+    return tuple(map(float, (found,) if isinstance(found, str) else found))
+
+
+def test_the_readmes_table_of_policies_is_what_was_measured():
+    rows = [row["markdown"] for row in measured("policies")]
+    assert len(rows) == 5
+    assert [row for row in rows if row not in README] == []
+
+
+def test_the_readmes_figure_for_auto_is_what_was_measured():
+    mean = measured("auto")[-1]
+    assert mean["case"] == "geometric mean"
+    assert quoted(r"(\d\.\d+) \(± (\d\.\d+)\) times the regret") == (round(mean["ratio"], 2), round(mean["error"], 2))
+
+
+def test_the_readmes_speeds_are_what_was_measured():
+    assert quoted(r"river: (\d+) times as long") == (round(figure("simulation", "UCB, times faster than river")),)
+    numpy = figure("simulation", "UCB, times faster than NumPy")
+    assert quoted(r"(\d\.\d) times as long") == (round(numpy, 1),)
+    low, high = quoted(r"(\d+) to (\d+) times as many a second")
+    assert low - 0.5 <= figure("live", "split + record, 5 arms, SQLite, against Optuna") <= high + 0.5
+    assert quoted(r"about (\d+) a second") == (round(figure("service", "round trips, SQLite, 1 campaign"), -1),)

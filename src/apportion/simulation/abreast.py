@@ -16,8 +16,7 @@ import numpy as np
 from apportion.kernels import kernel
 from apportion.law import outcome
 from apportion.policies.index import IndexPolicy, grade, keep_one, optimism
-from apportion.simulation.streams import restart
-from apportion.sums import terms, weights
+from apportion.simulation.streams import STATE_WORDS, restart
 
 # So many runs at once that a grade is long written when it is read again, and so few that all stay in the cache.
 MOST_ABREAST: Final = 64
@@ -42,7 +41,6 @@ def play_abreast(
     noise: Any,
     means: Any,
     gaps: Any,
-    b: float,
     sigma: float,
     horizon: int,
     rng: Any,
@@ -58,7 +56,7 @@ def play_abreast(
     while first < len(seeds):
         last = min(first + most, len(seeds))
         play_lanes(
-            policy, noise, means, gaps, b, sigma, horizon, rng, state, seeds[first:last], marks, regret[first:last],
+            policy, noise, means, gaps, sigma, horizon, rng, state, seeds[first:last], marks, regret[first:last],
             reward[first:last],
         )  # fmt: skip
         first = last
@@ -70,7 +68,6 @@ def play_lanes(
     noise: Any,
     means: Any,
     gaps: Any,
-    b: float,
     sigma: float,
     horizon: int,
     rng: Any,
@@ -82,29 +79,29 @@ def play_lanes(
 ) -> None:
     """One period after the other, all runs (lanes) in each."""
     arms, lanes = len(means), len(seeds)
-    streams = np.zeros((lanes, len(state)), dtype=np.uint64)
+    streams = np.zeros((lanes, STATE_WORDS), dtype=np.uint64)
     for lane in range(lanes):
         restart(rng, state, seeds[lane])
-        for word in range(len(state)):
+        for word in range(STATE_WORDS):
             streams[lane, word] = state[word]
-    count, information, score = np.zeros((lanes, arms)), np.zeros((lanes, arms)), np.zeros((lanes, arms))
+    plays, total = np.zeros((arms, lanes)), np.zeros((arms, lanes))
     mean, width = np.full((arms, lanes), math.inf), np.zeros((arms, lanes))  # an arm never observed goes first
     lost, earned, returned = np.zeros(lanes), np.zeros(lanes), np.zeros(lanes)
     best, chosen = np.zeros(lanes), np.zeros(lanes, dtype=np.int64)
     tied = np.zeros(arms)
-    whole = weights(1.0, b)
     mark = 0
     for number in range(1, horizon + 1):
         factor = optimism(policy, number)
         for lane in range(lanes):
-            best[lane] = -math.inf
-        for arm in range(arms):
+            best[lane] = mean[0, lane] + factor * width[0, lane]
+            chosen[lane] = 0
+        for arm in range(1, arms):
             for lane in range(lanes):
                 index = mean[arm, lane] + factor * width[arm, lane]
                 chosen[lane] = arm if index > best[lane] else TIE if index == best[lane] else chosen[lane]
                 best[lane] = index if index > best[lane] else best[lane]
         for lane in range(lanes):
-            for word in range(len(state)):
+            for word in range(STATE_WORDS):
                 state[word] = streams[lane, word]
             if chosen[lane] == TIE:
                 ties = 0
@@ -116,19 +113,16 @@ def play_lanes(
                     if tied[arm] > 0.0:
                         chosen[lane] = arm
             arm = chosen[lane]
-            returned[lane] = outcome(means[arm], whole.deviation * sigma, noise, whole.amount, rng)
-            for word in range(len(state)):
+            returned[lane] = outcome(means[arm], sigma, noise, 1.0, rng)
+            for word in range(STATE_WORDS):
                 streams[lane, word] = state[word]
         for lane in range(lanes):
             arm = chosen[lane]
-            one, _, _, _, _, _, told, weighted = terms(returned[lane], whole)
-            count[lane, arm] += one
-            information[lane, arm] += told
-            score[lane, arm] += weighted
-            mean[arm, lane], width[arm, lane] = grade(
-                policy, number, arms, count[lane, arm], information[lane, arm], score[lane, arm]
-            )
-            lost[lane] += whole.amount * gaps[arm]
+            # All powers of a whole unit are 1: its information is a count, and its score the outcome itself.
+            count, score = plays[arm, lane] + 1.0, total[arm, lane] + returned[lane]
+            plays[arm, lane], total[arm, lane] = count, score
+            mean[arm, lane], width[arm, lane] = grade(policy, number, arms, count, count, score)
+            lost[lane] += gaps[arm]
             earned[lane] += returned[lane]
         if mark < len(marks) and marks[mark] == number:
             for lane in range(lanes):

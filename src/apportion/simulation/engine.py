@@ -185,7 +185,7 @@ class Dense:
         memory = np.zeros((len(own.seeds), arms))
         if self._abreast and common is None and into.without_arms:
             compiled(play_abreast)(
-                self._prepared, world.noise, self._means, self._gaps, world.b, world.sigma, self._horizon,
+                self._prepared, world.noise, self._means, self._gaps, world.sigma, self._horizon,
                 own.generator, own.state, own.seeds, self._marks, into.regret, into.reward,
             )  # fmt: skip
             return memory

@@ -10,12 +10,15 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apportion.kernels import kernel
+
+# At NumPy's documented address of SFC64's state: four words, then a flag for half a word that was left over.
+STATE_WORDS: Final = 5
 
 
 class Streams(NamedTuple):
@@ -38,8 +41,7 @@ def streams(owner: Any, seed: int, first: int, last: int) -> Streams:
     # One Philox block is four words; the counter is moved on before a block is drawn.
     words = np.random.Philox(key=key, counter=first).random_raw(4 * (last - first)).reshape(-1, 4)
     bits = np.random.SFC64(0)
-    # NumPy's documented address of the state: four words, then a flag for half a word that was left over.
-    memory = (ctypes.c_uint64 * 5).from_address(bits.ctypes.state_address)
+    memory = (ctypes.c_uint64 * STATE_WORDS).from_address(bits.ctypes.state_address)
     return Streams(np.random.Generator(bits), np.ctypeslib.as_array(memory), words)
 
 
