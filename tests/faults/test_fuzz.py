@@ -79,7 +79,7 @@ verbs = st.sampled_from(
 options = st.sampled_from(
     ["--budget", "--ticket", "--spent", "--arms", "--min", "--max", "--pin", "--b", "--sigma", "--unit", "--policy",
      "--key", "--step", "--whole", "--json", "--half-life", "--level", "--horizon", "--seed", "--last", "--log",
-     "--minimise", "--csv", "add", "pause", "resume", "remove", "bound", "--", "-h", "odds", "ucb", "thompson"]
+     "--window", "--robust", "--no-robust", "--unset", "--minimise", "--csv", "add", "pause", "resume", "remove", "bound", "--", "-h", "odds", "ucb", "thompson"]
 )  # fmt: skip
 words = st.one_of(options, names, numbers, pairs, st.just("ads"), st.just("x,y,z"))
 
@@ -105,7 +105,7 @@ def probable(draw):
         return [verb, "ads", action, "--min", draw(numbers), "--max", draw(numbers), "--", draw(names)]
     if verb == "settings":
         option = draw(
-            st.sampled_from(["--budget", "--b", "--sigma", "--level", "--step", "--horizon", "--half-life"])
+            st.sampled_from(["--budget", "--b", "--sigma", "--level", "--step", "--horizon", "--half-life", "--window"])
         )
         return [verb, "ads", option, draw(numbers)]
     if verb == "close":
