@@ -79,7 +79,8 @@ verbs = st.sampled_from(
 options = st.sampled_from(
     ["--budget", "--ticket", "--spent", "--arms", "--min", "--max", "--pin", "--b", "--sigma", "--unit", "--policy",
      "--key", "--step", "--whole", "--json", "--half-life", "--level", "--horizon", "--seed", "--last", "--log",
-     "--window", "--robust", "--no-robust", "--unset", "--minimise", "--csv", "add", "pause", "resume", "remove", "bound", "--", "-h", "odds", "ucb", "thompson"]
+     "--window", "--robust", "--no-robust", "--unset", "--minimise", "--csv", "add", "pause", "resume", "remove",
+     "bound", "--", "-h", "odds", "ucb", "thompson"]
 )  # fmt: skip
 words = st.one_of(options, names, numbers, pairs, st.just("ads"), st.just("x,y,z"))
 
@@ -104,9 +105,8 @@ def probable(draw):
         action = draw(st.sampled_from(["add", "pause", "resume", "remove", "bound"]))
         return [verb, "ads", action, "--min", draw(numbers), "--max", draw(numbers), "--", draw(names)]
     if verb == "settings":
-        option = draw(
-            st.sampled_from(["--budget", "--b", "--sigma", "--level", "--step", "--horizon", "--half-life", "--window"])
-        )
+        options = ["--budget", "--b", "--sigma", "--level", "--step", "--horizon", "--half-life", "--window"]
+        option = draw(st.sampled_from(options))
         return [verb, "ads", option, draw(numbers)]
     if verb == "close":
         return [verb, "ads", draw(numbers)]
