@@ -14,7 +14,7 @@ from apportion.simulation.streams import streams
 WORLD = ap.Instance((1.0, 0.9, 0.5, 0.2), b=0.4, sigma=0.7)
 
 
-class Quantile(IndexPolicy):
+class UpperQuantile(IndexPolicy):
     """The upper quantile of each arm's posterior."""
 
     sigma: float = 1.0
@@ -39,7 +39,7 @@ POLICIES = {
     "ucb1": ap.UCB(sigma=0.7),
     "moss": ap.UCB(sigma=0.7, index="moss"),
     "moss, longer horizon": ap.UCB(sigma=0.7, index="moss", horizon=10_000),
-    "own": Quantile(sigma=0.7),
+    "own": UpperQuantile(sigma=0.7),
 }
 WORLDS = {
     "gaussian": WORLD,
@@ -119,4 +119,4 @@ def test_the_base_of_index_policies_is_no_policy_itself():
 
 
 def test_an_index_policy_of_ones_own_keeps_the_contract():
-    ap.testing.check_policy(Quantile())
+    ap.testing.check_policy(UpperQuantile())
