@@ -141,6 +141,18 @@ def test_reasons_speak_of_beginnings_leaders_rivals_and_bounds():
     assert re.fullmatch(r"Leads with 3(\.000)? per unit\.", without_sigma.ask().reasons["search"])
 
 
+def test_what_a_bound_gives_is_not_taken_for_the_policys_opinion():
+    allocator = make(minimum={"video": 0.2})
+    for _ in range(40):
+        split = allocator.ask(1.0)
+        allocator.tell(
+            split.ticket, {name: (0.0 if name == "video" else 9.0) * x for name, x in split.amounts.items()}
+        )
+    split = allocator.ask(1.0)
+    assert split.amounts["video"] == pytest.approx(0.2)
+    assert re.search(r": a small share keeps watching it\. Raised from \S+% by the bounds\.$", split.reasons["video"])
+
+
 def test_a_policy_that_fails_leaves_the_generator_where_it_was():
     class Fails(ap.Policy):
         def allocate(self, period, seen, memory, rng, shares):

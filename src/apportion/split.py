@@ -83,9 +83,10 @@ class Split(Table):
         text = f"{interval(belief)} per unit, {readable(behind)} behind {leader}{best}"
         if share == 0.0:
             return text + ": nothing this time."
-        if share >= 0.5:
+        wanted = float(self._wanted[index])  # what bounds made of it is no opinion of the policy's
+        if wanted >= 0.5:
             return text + ": its turn to be tried."
-        if share < 0.02:
+        if wanted < 0.02:
             return text + ": a small share keeps watching it."
         return text + ": worth a closer look."
 
