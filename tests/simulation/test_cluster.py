@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 
+import distributed
 import pytest
 from hostile import Failing, Lazy
 
@@ -18,7 +19,8 @@ from apportion.simulation.definition import read_definition
 from apportion.simulation.run import SimulationFailed
 from apportion.simulation.sweep import run_sweep
 
-distributed = pytest.importorskip("distributed")
+# Dask warns of a slow disk after one second, which a busy machine can take as well.
+pytestmark = pytest.mark.filterwarnings("ignore:Creating scratch directories is taking:UserWarning")
 
 WORLDS = [ap.Instance((1.0, 0.5), b=0.75), ap.Instance((1.0, 0.5, 0.2), b=0.5, noise="laplace")]
 
