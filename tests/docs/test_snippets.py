@@ -4,10 +4,14 @@
 """
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 from snippets import TERMINAL, Reader, blocks, commands, runnable, same
+
+# Dask warns of a slow disk after one second, which a busy machine can take as well.
+pytestmark = pytest.mark.filterwarnings("ignore:Creating scratch directories is taking:UserWarning")
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [page for page in sorted(DOCS.rglob("*.md")) if runnable(page.read_text(encoding="utf-8"))]
@@ -50,6 +54,10 @@ def test_a_page_can_be_followed(page, tmp_path, monkeypatch, request):
         outcome = reader.follow(text)
     finally:
         reader.stop()
+        # A module that the page wrote would hide one of the same name that another test writes.
+        mine = [name for name, module in sys.modules.items() if within(module, tmp_path)]
+        for name in mine:
+            del sys.modules[name]
         from apportion.live.database import address, forget_engine
 
         forget_engine(address(str(tmp_path / "campaigns.db")))
@@ -58,6 +66,11 @@ def test_a_page_can_be_followed(page, tmp_path, monkeypatch, request):
         page.write_text(outcome.text, encoding="utf-8")
     told = "\n".join(f"$ {each.command}\nshown:\n{each.shown}\ngot:\n{each.got}" for each in outcome.differences)
     assert WRITING or not told, told
+
+
+def within(module, folder):
+    """Whether a module was read from a file in a folder."""
+    return str(getattr(module, "__file__", None) or "").startswith(f"{folder}{os.sep}")
 
 
 def test_pages_of_every_kind_have_something_to_run():
