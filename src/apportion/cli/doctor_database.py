@@ -86,7 +86,7 @@ def _integrity(path: Path) -> Generator[Finding, None, bool]:
 
 def _connected(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(
-        f"file:{path.as_posix().replace('%', '%25').replace('?', '%3f')}?mode=rw", PATIENCE, uri=True
+        f"file:{path.as_posix().replace('%', '%25').replace('?', '%3f')}?mode=rw", timeout=PATIENCE, uri=True
     )
 
 
