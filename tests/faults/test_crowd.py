@@ -23,7 +23,7 @@ def run(task, url, *numbers):
 def test_kill_9_at_random_moments_loses_nothing_that_was_acknowledged(db):
     count = 200 if SOAK else 20
     seen = run("kills", db, count)
-    assert seen["acknowledged"] > count // 4  # on a busy machine few get far in a tenth of a second
+    assert seen["acknowledged"] > count
     assert (seen["lost"], seen["doubled"], seen["broken"]) == (0, 0, 0)
 
 

@@ -300,10 +300,10 @@ def test_common_noise_goes_on_for_arms_that_get_nothing():
     """Two policies that split alike earn alike, though one has left an arm out in between."""
     wrong = ap.Oracle(means=(0.0, 1.0, 0.0, 0.0))
     found = simulate([wrong, ap.UCB(sigma=0.5)], WORLD, common=True, horizon=300, record=("reward", "shares"),
-                     periods=range(1, 301))  # fmt: skip
+                     periods=range(1, 301), seed=12)  # fmt: skip
     same = (found.dataset["shares"].isel(policy=0) == found.dataset["shares"].isel(policy=1)).all("arm").values
     earned = np.diff(found.reward.values, axis=-1, prepend=0.0)
-    assert 4 * 10 < same.sum() < 4 * 290  # there is something to compare, and the two do differ
+    assert 4 * 20 < same.sum() < 4 * 290
     np.testing.assert_allclose(earned[0][same], earned[1][same], atol=1e-9)
 
 
