@@ -230,14 +230,16 @@ def learned(seen: GridSums, sigma: float | None = None) -> Learned:
     """
     chances, log_variance = room_for_chances(seen.orders), np.empty(len(seen.orders))
     with np.errstate(all="ignore"):
-        weigh = compiled(weigh_orders) if len(seen.count) >= MANY_ARMS else weigh_orders
-        weigh(seen, 0.0 if sigma is None else sigma, chances, log_variance)
+        many = len(seen.count) >= MANY_ARMS
+        (compiled(weigh_orders) if many else weigh_orders)(
+            seen, 0.0 if sigma is None else sigma, chances, log_variance
+        )
         mean, above = centre_of(chances)
         first, last = float(seen.orders[0]), float(seen.orders[-1])
         place = mean * (len(seen.orders) - 1)
         known = math.exp(between(log_variance, place) / 2.0) if sigma is None else sigma
         if sigma is None and len(chances) > 1 and not divides(above):  # traces of what is pooled would mislead
-            known = sigma_where_played(
+            known = (compiled(sigma_where_played) if many else sigma_where_played)(
                 seen.count, seen.resource, seen.information, seen.score, seen.square, place, known
             )  # fmt: skip
     b = first + mean * (last - first)

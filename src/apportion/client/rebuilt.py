@@ -158,7 +158,7 @@ def learned(told: Mapping[str, Any] | None) -> Learned | None:
     if told is None:
         return None
     *numbers, flag = Learned._fields
-    return Learned._make([*(_number(told[name]) for name in numbers), told[flag]])
+    return Learned._make([*(_number(told[name]) for name in numbers), told.get(flag, False)])
 
 
 def line(told: Mapping[str, Any]) -> Line:
