@@ -97,4 +97,17 @@ def test_the_readmes_speeds_are_what_was_measured():
     assert quoted(r"(\d\.\d) times as long") == (round(numpy, 1),)
     low, high = quoted(r"(\d+) to (\d+) times as many a second")
     assert low - 0.5 <= figure("live", "split + record, 5 arms, SQLite, against Optuna") <= high + 0.5
+    slowest = [row["measured"] for row in measured("service") if row["what"].startswith("  p99")][:2]
+    assert max(slowest) <= quoted(r"99% within (\d+) ms")[0] / 1000
     assert quoted(r"about (\d+) a second") == (round(figure("service", "round trips, SQLite, 1 campaign"), -1),)
+
+
+def test_what_the_theory_page_says_of_auto_was_measured():
+    rows, page = measured("auto_long"), (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
+    told = page.partition("- **`Auto`**")[2].partition("- **")[0]
+    assert len(rows) == 24
+    for noisy in (False, True):
+        for above in (False, True):
+            growth = max(row["growth"] for row in rows if ("σ=5" in row["world"], row["b"] > 0.5) == (noisy, above))
+            assert f"T^{{{growth:.2f}}}" in told
+    assert f"run had {max(row['run_growth'] for row in rows):.2f}" in " ".join(told.split())

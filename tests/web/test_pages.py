@@ -17,7 +17,7 @@ from apportion.web.app import create_app
 from apportion.web.pages import over_time as pictures
 from apportion.web.pages import shared
 from apportion.web.pages.leaderboard import board
-from apportion.web.pages.over_time import BUDGET_MARKS, MOMENTS, STEPS, Chart, Charts, apart, over_time
+from apportion.web.pages.over_time import BUDGET_MARKS, MOMENTS, STEPS, Chart, Charts, apart
 from apportion.web.pages.preview import PERIODS, preview
 from apportion.web.security import Access
 
@@ -334,7 +334,7 @@ def test_a_long_campaign_is_drawn_at_so_many_moments(db):
         for number in range(STEPS + 10):
             split = campaign.split(1.0 + number % 2)
             campaign.record(split.ticket, {arm: x for arm, x in split.amounts.items() if x > 0})
-    data = over_time(campaign)
+    data = Chart(campaign).data()
     assert len(data["periods"]) <= MOMENTS + 1
     assert len(data["tickets"]) <= STEPS
     assert data["last"] == STEPS + 10
@@ -382,7 +382,7 @@ def test_a_chart_that_is_read_on_is_the_one_that_is_read_anew(db, monkeypatch, l
         with monkeypatch.context() as watched:
             watched.setattr(Ledger, "apply", lambda self, event: (taken.append(event.number), applied(self, event)))
             found = kept.data()
-        assert found == over_time(campaign)
+        assert found == Chart(campaign).data()
         period = campaign.period
         every = apart(period, 6)
         moments = dict(campaign.beliefs_over_time(every))
@@ -405,7 +405,7 @@ def test_a_chart_that_could_not_be_read_to_its_end_begins_anew(db, monkeypatch):
         broken.setattr(Ledger, "apply", lambda self, event: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             chart.data()
-    assert chart.data() == over_time(campaign) != before
+    assert chart.data() == Chart(campaign).data() != before
 
 
 def test_charts_are_kept_for_the_campaigns_that_were_looked_at_last(db, monkeypatch):

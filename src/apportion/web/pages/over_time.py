@@ -49,11 +49,6 @@ class Given(NamedTuple):
     shares: dict[str, float]
 
 
-def over_time(campaign: Campaign) -> dict[str, Any]:
-    """Plain data for the chart of a campaign's page; None where nothing is known."""
-    return Chart(campaign).data()
-
-
 class Charts:
     """The charts that were looked at last; one per app, at `app.state.charts`."""
 
