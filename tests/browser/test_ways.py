@@ -60,7 +60,7 @@ def test_names_are_shown_as_they_are_and_break_nothing(visit, served, db, kind):
     expect(link).to_be_visible()
     accessible(page)
     link.click()
-    assert page.url == f"{served.url.rstrip('/')}/campaigns/{quote(name, safe='')}"
+    expect(page).to_have_url(f"{served.url.rstrip('/')}/campaigns/{quote(name, safe='')}")
     page.set_viewport_size({"width": 375, "height": 800})
     accessible(page)
     assert page.title() == f"{name} – apportion"

@@ -75,6 +75,7 @@ class Visit:
 
 def accessible(page):
     """Assert that axe finds nothing to complain of, and that nothing sticks out to the right."""
+    page.wait_for_load_state()  # after a click the address is the new one before the page is there
     results = Axe().run(page)
     assert not results.violations_count, results.generate_report()
     fits(page)
