@@ -8,9 +8,10 @@ import pytest
 from scipy.stats import norm
 
 import apportion as ap
-from apportion.policies.shared import log_odds_of_tail, recommended_floor, recommended_tilt
+from apportion.policies.shared import log_odds_of_tail, recommended_tilt
 from apportion.testing import ContractBroken, check_policy
 from apportion.testing.policies import check_seed
+from apportion.theory.floors import recommended_floor
 
 # --- a history, and what is known from it -------------------------------------------------------------------
 

@@ -22,7 +22,6 @@ import apportion as ap
 from apportion import theory
 from apportion.errors import InvalidValue
 from apportion.policies.contract import Period, decide_now
-from apportion.policies.shared import recommended_floor
 from apportion.statistics import Statistics
 from apportion.theory import adaptive
 from apportion.theory.floors import stretched_tail
@@ -422,11 +421,6 @@ def test_parameters_outside_the_theorem_are_refused(sentence):
 
 
 # ---- the policy that the theorem speaks of ----
-
-
-def test_the_floor_of_the_theorem_is_that_of_the_policy():
-    for b in np.linspace(0, 1, 201):
-        assert theory.floor_exponent(b) == recommended_floor(b)
 
 
 @pytest.mark.parametrize("split", SPLITS)

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 from apportion import checks
 from apportion.estimators import mu_star
 from apportion.policies.contract import Policy
-from apportion.policies.shared import power_floor, recommended_floor
+from apportion.policies.shared import power_floor
 from apportion.sums import InformationSums
+from apportion.theory.floors import recommended_floor
 
 SPLITS = ("even", "leader")
 

@@ -20,8 +20,9 @@ from apportion.learning import (
 )
 from apportion.policies.contract import Policy, allocate
 from apportion.policies.recommended import Recommended, divide_by_odds, optimistic_arm
-from apportion.policies.shared import open_shares, power_floor, recommended_floor, recommended_tilt
+from apportion.policies.shared import open_shares, power_floor, recommended_tilt
 from apportion.sums import Grid, InformationSums
+from apportion.theory.floors import recommended_floor
 
 # While it pools, every other arm gets t^(−3/2)/K: in all at most ζ(3/2) = 2.6 times the mean gap, and amounts so far
 # apart that b is soon known and stays known.

@@ -25,7 +25,6 @@ from apportion.policies.shared import (
     log_odds_of_tail,
     open_shares,
     power_floor,
-    recommended_floor,
     recommended_tilt,
     sample_arm,
     share_by_weight,
@@ -33,6 +32,7 @@ from apportion.policies.shared import (
 )
 from apportion.probability import QUICK, probability_best
 from apportion.sums import InformationSums
+from apportion.theory.floors import recommended_floor
 
 
 class InformationMatching(Policy):

@@ -13,11 +13,11 @@ from apportion.policies.shared import (
     log_odds_of_tail,
     open_shares,
     power_floor,
-    recommended_floor,
     recommended_tilt,
     share_by_weight,
 )
 from apportion.sums import InformationSums
+from apportion.theory.floors import recommended_floor
 
 # Exploration fades as (periods left / T)^(1/(2b−1)), see `Recommended`; the exponent grows without bound towards
 # b = 1/2, where larger ones stop exploring too early for two arms that are close.

@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from apportion.kernels import kernel
+from apportion.theory.floors import kappa
 
 # No share may underflow to 0, or its arm would never be seen again.
 SMALLEST_SHARE = 1e-290
@@ -124,24 +125,7 @@ def log_odds_of_tail(z: float) -> float:
     return math.log(tail / (1.0 - tail))
 
 
-# Where b nears 1 the recommended exponents 1/(2−2b) grow without bound; from here on they are as good
-# as infinite.
-LARGEST_KAPPA = 10.0
-
-
-@kernel
-def kappa(b: float) -> float:
-    """κ = 1/(2−2b), capped: information A^(2−2b) flows in proportion to p when shares go as p^κ."""
-    return LARGEST_KAPPA if b >= 1.0 else min(1.0 / (2.0 - 2.0 * b), LARGEST_KAPPA)
-
-
 @kernel
 def recommended_tilt(b: float) -> float:
     """√κ: near the best mean and the best tail of those tried; 1 at b ≤ 1/2, where arms are drawn."""
     return math.sqrt(kappa(b)) if b > 0.5 else 1.0
-
-
-@kernel
-def recommended_floor(b: float) -> float:
-    """α = (1 + κ)/2, between 1 (finite cost) and 1/(2−2b) (unbounded information); 0, none, at b ≤ 1/2."""
-    return (1.0 + kappa(b)) / 2.0 if b > 0.5 else 0.0

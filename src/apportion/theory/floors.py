@@ -10,9 +10,23 @@ import math
 from collections.abc import Sequence
 
 from apportion.checks import number, refuse
+from apportion.kernels import kernel
 from apportion.theory.inputs import exponential, gaps_of
 
-_LARGEST_KAPPA = 10.0  # 1/(2-2b) is as good as infinite from here on
+# Where b nears 1, kappa = 1/(2-2b) grows without bound; from here on it is as good as infinite.
+LARGEST_KAPPA = 10.0
+
+
+@kernel
+def kappa(b: float) -> float:
+    """1/(2-2b), capped: information A^(2-2b) flows in proportion to p when shares go as p^kappa."""
+    return LARGEST_KAPPA if b >= 1.0 else min(1.0 / (2.0 - 2.0 * b), LARGEST_KAPPA)
+
+
+@kernel
+def recommended_floor(b: float) -> float:
+    """`floor_exponent` for policies, which run it compiled with a b they learned: nothing is checked."""
+    return (1.0 + kappa(b)) / 2.0 if b > 0.5 else 0.0
 
 
 def floor_exponent(b: float) -> float:
@@ -23,10 +37,7 @@ def floor_exponent(b: float) -> float:
     >>> floor_exponent(0.75), floor_exponent(1.0), floor_exponent(0.5)
     (1.5, 5.5, 0.0)
     """
-    b = number("b", b, low=0.0, high=1.0)
-    if b <= 0.5:
-        return 0.0
-    return (1 + (_LARGEST_KAPPA if b == 1 else min(1 / (2 - 2 * b), _LARGEST_KAPPA))) / 2
+    return recommended_floor(number("b", b, low=0.0, high=1.0))
 
 
 def floor_regret_bound(
