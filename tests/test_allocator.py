@@ -464,6 +464,44 @@ def test_a_paused_arm_gets_nothing_and_nothing_is_forgotten():
     assert tuple(allocator.ask(10).amounts) == ARMS
 
 
+LEARNING = {"b and σ": ap.Auto(), "σ, dividing": ap.Auto(b=0.75), "σ, pooling": ap.Auto(b=0.25)}
+
+
+@pytest.mark.parametrize("many", [False, True], ids=["plain", "compiled"])
+@pytest.mark.parametrize("policy", LEARNING.values(), ids=LEARNING)
+def test_what_paused_arms_told_of_the_noise_still_counts(policy, many, monkeypatch):
+    allocator = played(make(policy), periods=12)
+    whole = allocator.learned
+    best = allocator.beliefs().leader
+    monkeypatch.setattr(contract, "MANY_ARMS", 1 if many else 512)
+    for away in (allocator.pause_arm, allocator.remove_arm):
+        away(best)
+        assert allocator.learned == whole
+        split, now = allocator.ask(100.0), allocator.beliefs()
+        assert split.beliefs.learned == whole
+        assert best not in split.amounts
+        assert sum(split.amounts.values()) == pytest.approx(100.0)
+        for arm in split.amounts:
+            assert split.beliefs[arm] == now[arm]  # the split and the status say the same
+        assert now.leader == split.beliefs.leader != best
+
+
+def test_a_paused_arm_has_no_chance_of_being_the_best_of_those_in_play():
+    allocator = played(make())
+    everyone = allocator.beliefs()
+    best = everyone.leader
+    allocator.pause_arm(best)
+    now = allocator.beliefs()
+    assert math.isnan(now[best].probability_best)
+    assert now[best]._replace(probability_best=0.5) == everyone[best]._replace(probability_best=0.5)
+    assert np.nansum(now.probability_best) == pytest.approx(1.0)
+    assert now.leader != best
+    for arm in ARMS:
+        allocator.pause_arm(arm)
+    assert allocator.beliefs().leader == best  # none is in play: as if all were
+    assert allocator.beliefs().probability_best.sum() == pytest.approx(1.0)
+
+
 def test_a_removed_arm_may_come_back_with_all_that_was_learned():
     allocator = played(make())
     before = allocator.beliefs()["video"]

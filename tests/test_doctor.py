@@ -360,7 +360,7 @@ def test_the_service_is_found(ads):
         try:
             url = json.loads(process.stdout.readline())["url"]
             port = url.rpartition(":")[2]
-            with urllib.request.urlopen(f"{url}/healthz", timeout=60) as answer:  # it listens before it can answer
+            with urllib.request.urlopen(f"{url}/healthz", timeout=180) as answer:  # it listens before it can answer
                 assert answer.status == 200
             found = machine("--port", port, code=0)[f"port {port}"]
         finally:

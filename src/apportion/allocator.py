@@ -135,8 +135,7 @@ class Allocator:
         """What the outcomes say about b and σ; None for a policy that does not learn them."""
         if not self._learns:
             return None
-        kept, seen = self._roster.kept, self._past.sums()
-        return learned(seen if kept is None else seen.take(kept), self.sigma)
+        return learned(self._past.sums(), self.sigma)
 
     @property
     def half_life(self) -> float | None:
@@ -171,12 +170,14 @@ class Allocator:
         active = self._roster.active
         names, low, high = self._roster.bounds(active)
         unit = amount if self._unit is None else self._unit
-        seen = self._past.sums() if active is None else self._past.sums().take(active)
+        past = self._past.sums()
+        seen = past if active is None else past.take(active)
         memory = self._memory.copy() if active is None else self._memory[active]
         position = self._rng.bit_generator.state
         try:
             period = Period(self.period + 1, self.horizon or 0, unit)
-            wanted = decide_now(self._record(len(memory)), period, seen, memory, self._rng)
+            known = seen if active is None or not self._learns else past.take(_first(active, len(past.count)))
+            wanted = decide_now(self._record(len(memory)), period, known, memory, self._rng)
             shares = wanted if low is None else project(wanted, low, high, names)
             given = feasible_amounts(shares, amount, low=low, high=high, step=self.step, rng=self._rng, names=names)
         except BaseException:
@@ -240,15 +241,19 @@ class Allocator:
         """What is believed about every arm that was not removed."""
         kept = self._roster.kept
         seen = self._past.sums()
-        return self._believe(self._roster.present, seen if kept is None else seen.take(kept))
+        return self._believe(
+            self._roster.present, seen if kept is None else seen.take(kept), self._roster.playing
+        )  # fmt: skip
 
-    def _believe(self, names: Sequence[str], seen: Any) -> Beliefs:
-        """Beliefs from these sums: at the b they are kept for, or at the one that they tell."""
+    def _believe(self, names: Sequence[str], seen: Any, playing: Any = None) -> Beliefs:
+        """Beliefs from these sums: at the b they are kept for, or at the one that the outcomes of all arms tell."""
         if not self._learns:
-            return Beliefs(names, seen, self.sigma, self._rho(self._past.b), self.level, self.minimise)
-        found = learned(seen, self.sigma)
+            return Beliefs(
+                names, seen, self.sigma, self._rho(self._past.b), self.level, self.minimise, playing=playing
+            )  # fmt: skip
+        found = learned(self._past.sums(), self.sigma)
         return Beliefs(
-            names, sums_for(seen, found.b), found.sigma, self._rho(found.b), self.level, self.minimise, found
+            names, sums_for(seen, found.b), found.sigma, self._rho(found.b), self.level, self.minimise, found, playing
         )  # fmt: skip
 
     # The arms
@@ -393,3 +398,8 @@ def _placed(values: Floats, places: Any, where: Floats) -> Floats:
     filled = where.copy()
     filled[places] = values
     return filled
+
+
+def _first(places: Any, count: int) -> Any:
+    """All places below `count`, these first: a policy that learns the noise learns it from the other arms too."""
+    return np.concatenate([places, np.setdiff1d(np.arange(count), places)])

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apportion.confidence import anytime_radius
 from apportion.errors import UnknownName
@@ -36,7 +37,8 @@ class Beliefs(Table, Mapping[str, Belief]):
     - `low`, `high`: the anytime interval at `level`: valid at whatever moment one looks, for σ-sub-Gaussian
       noise and any policy. It does not cover returns that drift, nor a σ or b that is wrong.
     - `probability_best`: under independent N(μ*, σ²/B), by quadrature; an arm without outcomes counts as
-      unknown.
+      unknown. It is the chance among the arms that take part in splits, and NaN for one that is paused; so is
+      `leader` one of them, unless all are paused.
     - `resource`: the amount whose outcome is known. `information`: Σ A^(2−2b).
     - `sigma`: the scale of the noise that they stand on; NaN where it is not known.
     - `learned`: what the outcomes say about b and σ, where the policy learns them; the columns then stand on these.
@@ -51,6 +53,7 @@ class Beliefs(Table, Mapping[str, Belief]):
         level: float,
         minimise: bool = False,
         learned: Learned | None = None,
+        playing: NDArray[np.bool_] | None = None,
     ) -> None:
         self._names = names
         self._seen = seen
@@ -59,6 +62,7 @@ class Beliefs(Table, Mapping[str, Belief]):
         self.level = level
         self.minimise = minimise
         self.learned = learned
+        self._playing = playing
 
     @functools.cached_property
     def _gain(self) -> Floats:
@@ -82,10 +86,16 @@ class Beliefs(Table, Mapping[str, Belief]):
 
     @functools.cached_property
     def probability_best(self) -> Floats:
-        """P(best) per arm, adding up to 1."""
-        if math.isnan(self.sigma) or not self._names:
-            return np.full(len(self._names), math.nan)
-        return best_probabilities(self._gain, self.spread)
+        """P(best) per arm in play, adding up to 1; NaN for the others."""
+        chances = np.full(len(self._names), math.nan)
+        if not math.isnan(self.sigma) and self._names:
+            chances[self.playing] = best_probabilities(self._gain[self.playing], self.spread[self.playing])
+        return chances
+
+    @property
+    def playing(self) -> NDArray[np.bool_]:
+        """Which arms take part in splits; all where none does."""
+        return np.ones(len(self._names), dtype=bool) if self._playing is None else self._playing
 
     @property
     def spread(self) -> Floats:
@@ -132,10 +142,9 @@ class Beliefs(Table, Mapping[str, Belief]):
 
     @functools.cached_property
     def leader(self) -> str | None:
-        """The arm with the best mean, the smallest where that is wanted; None before any outcome."""
-        if np.isnan(self._gain).all():
-            return None
-        return self._names[int(np.nanargmax(self._gain))]
+        """The arm in play with the best mean, the smallest where that is wanted; None before any outcome."""
+        gain = np.where(self.playing, self._gain, math.nan)
+        return None if np.isnan(gain).all() else self._names[int(np.nanargmax(gain))]
 
     @property
     def note(self) -> str:  # type: ignore[override]

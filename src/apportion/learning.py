@@ -133,7 +133,7 @@ def sums_at(seen: Any, at: float, information: Any, score: Any) -> None:
     low = max(min(int(at), len(seen.orders) - 2), 0)
     high = min(low + 1, len(seen.orders) - 1)
     part = at - low
-    for arm in range(len(seen.count)):
+    for arm in range(len(information)):
         information[arm] = score[arm] = 0.0
         if seen.count[arm] > 0.0:
             first, second = max(seen.information[low, arm], _SMALLEST), max(seen.information[high, arm], _SMALLEST)

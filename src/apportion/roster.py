@@ -94,6 +94,12 @@ class Roster:
         """The places of the arms that were not removed; None where none was."""
         return self._where("active", "paused")
 
+    @functools.cached_property
+    def playing(self) -> NDArray[np.bool_] | None:
+        """Which of the arms that were not removed take part in splits; None where all do, or none."""
+        found = np.array([arm.state == "active" for arm in self._arms if arm.state != "removed"])
+        return None if found.all() or not found.any() else found
+
     def _where(self, *states: str) -> NDArray[np.int64] | None:
         places = np.flatnonzero([arm.state in states for arm in self._arms])
         return None if len(places) == len(self._arms) else places

@@ -146,7 +146,10 @@ class GridSums(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """The kind of `GridSums` with these orders: one, or several evenly spaced. What a policy that learns b reads."""
+    """The kind of `GridSums` with these orders: one, or several evenly spaced. What a policy that learns b reads.
+
+    Behind the arms that it divides over there may be others, paused or removed: their outcomes tell of the noise too.
+    """
 
     orders: tuple[float, ...]
 

@@ -157,16 +157,16 @@ def test_wrong_token_then_the_right_one_then_out(visit, guarded):
     someone.go("/new")
     at("token").fill("apt_wrong")
     with someone.refusal(401):
-        at("sign-in").click()
+        someone.follow(at("sign-in").click)
         expect(at("error")).to_contain_text("This token is not known, or was revoked.")
     accessible(someone.page)
     at("token").fill(guarded.secrets["anna"])
-    at("token").press("Enter")
+    someone.follow(lambda: at("token").press("Enter"))
     expect(at("wizard")).to_be_visible()  # where the visit wanted to go
     cookies = someone.context.cookies()
     assert all(cookie["httpOnly"] and cookie["sameSite"] == "Strict" for cookie in cookies)
     assert not any(guarded.secrets["anna"] in cookie["value"] for cookie in cookies)
-    at("sign-out").click()
+    someone.follow(at("sign-out").click)
     expect(at("flash")).to_have_text("You are signed out.")
     someone.go("/")
     expect(at("login-form")).to_be_visible()
@@ -177,7 +177,7 @@ def test_a_token_that_may_only_read_sees_no_button_to_change(visit, guarded):
     at = someone.at
     someone.go("/")
     at("token").fill(guarded.secrets["otto"])
-    at("sign-in").click()
+    someone.follow(at("sign-in").click)
     expect(at("empty")).to_contain_text("may only read")
     expect(at("new-campaign")).to_have_count(0)
     someone.allowed.append("status of 403 ")
@@ -202,12 +202,12 @@ def test_a_real_phone_splits_and_records(visit, served, db):
     someone = visit(served.url, phone=True)
     at = someone.at
     someone.go("/campaigns/pocket")
-    at("ask").tap()
+    someone.follow(at("ask").tap)
     expect(at("ticket", ticket=1)).to_be_visible()
     for field in at("outcome").all():
         field.tap()
         field.fill("55")
-    at("record").tap()
+    someone.follow(at("record").tap)
     expect(at("flash")).to_have_text("Recorded: ticket 1 is complete.")
     accessible(someone.page)
     small = someone.page.evaluate(

@@ -6,6 +6,7 @@ import operator
 from urllib.parse import urlsplit
 
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 from running import until
 
 # Before any script of a page: what the Content-Security-Policy stops is not always logged.
@@ -18,6 +19,9 @@ PHONE = {"width": 375, "height": 812}
 WIDE = {"width": 1200, "height": 900}
 # Pictures that are data, and pages that are written by the browser itself, leave the machine as little as our own.
 INSIDE = ("data", "blob", "about")
+# In milliseconds. It only ends a wait in vain: Playwright's own five seconds for `expect` are few on a busy machine.
+LONGEST_WAIT = 60_000
+expect.set_options(timeout=LONGEST_WAIT)
 
 
 class Visit:
@@ -34,11 +38,21 @@ class Visit:
         self.context.on("console", lambda message: self.said.append((message.type, message.text)))
         self.context.on("weberror", lambda error: self.said.append(("pageerror", str(error.error))))
         self.page = self.context.new_page()
-        self.page.set_default_timeout(30_000)
+        self.page.set_default_timeout(LONGEST_WAIT)
 
     def go(self, path):
         """Open an address of the service; returns the page."""
         self.page.goto(path)
+        return self.page
+
+    def follow(self, act):
+        """Do what leads to another page, `follow(button.click)`; returns the page when it is there, whole.
+
+        Until then the old page can show the news as well, for it is live: what is read there may be half of it, and
+        what is typed there is lost.
+        """
+        with self.page.expect_navigation():
+            act()
         return self.page
 
     def at(self, name, within=None, **attributes):
@@ -51,7 +65,12 @@ class Visit:
         """Here the service refuses something, which Chromium logs by itself; nothing else may be logged."""
         self.allowed.append(f"status of {status} ")
         yield
-        assert any(f"status of {status} " in text for _, text in self.said), f"nothing was refused with {status}"
+
+        def noted():
+            self.page.title()  # what was logged is handed on while the page is asked for something
+            return any(f"status of {status} " in text for _, text in self.said)
+
+        until(noted, f"a refusal with {status}")
 
     def judge(self):
         """No request to another host, no error or warning in the console, no script that broke."""

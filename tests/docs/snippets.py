@@ -176,7 +176,7 @@ class Reader:
         """End what was started."""
         for process in self.background:
             process.terminate()
-            process.wait(60)
+            process.wait(180)
             process.stdout.close()
 
     def really(self, text):

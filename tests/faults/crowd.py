@@ -86,8 +86,6 @@ def kills(url, count):
         os.waitpid(pid, 0)
         said = lines(reader)
         assert not [line for line in said if line.startswith("error")], said[-1]
-        if not said:  # on a busy machine it may not even get to begin: the next one has longer
-            longest *= 1.2
         counts, tickets = told(name, url)
         for line in said:
             verb, ticket, *arm = line.split()
@@ -96,6 +94,8 @@ def kills(url, count):
                 lost += int(ticket) not in tickets
             else:
                 lost += (int(ticket), arm[0]) not in counts
+        if not said or acknowledged < 2 * (number + 1):  # on a busy machine it hardly begins: the next one has longer
+            longest *= 1.2
         doubled += sum(value != 1 for value in counts.values()) + (len(set(tickets)) != len(tickets))
         campaign = ap.Campaign.open(name, db=url)
         found = campaign.check()

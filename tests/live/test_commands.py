@@ -237,7 +237,7 @@ def test_new_asks_for_what_is_missing_on_a_terminal():
         command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
         os.write(ours, b"from a terminal\nx, y\n250\nEUR\nn\n")
-        said = process.communicate(timeout=60)[0]
+        said = process.communicate(timeout=180)[0]
     os.close(ours)
     os.close(theirs)
     assert process.returncode == 0, said

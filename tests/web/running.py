@@ -12,7 +12,9 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
-PATIENCE = 60.0
+# In seconds. It only ends a wait in vain, and is longer than the minute (`SILENCE`) after which a worker that died in
+# the middle of a word is replaced.
+PATIENCE = 180.0
 
 
 class Service:
@@ -35,8 +37,9 @@ class Service:
 
     @property
     def text(self):
-        self._log.seek(0)
-        return self._log.read()
+        # The service writes where this file stands: it is read without moving that place, or lines would be lost.
+        log = self._log.fileno()
+        return os.pread(log, os.fstat(log).st_size, 0).decode()
 
     @property
     def lines(self):

@@ -5,7 +5,7 @@ import threading
 import urllib.request
 
 import pytest
-from running import Service
+from running import PATIENCE, Service
 
 from apportion.live.campaign import Campaign
 from apportion.live.files import export_json
@@ -439,7 +439,7 @@ def test_a_stream_tells_of_changes_whoever_wrote_and_ends_with_the_server(sqlite
         heard, ended = [], threading.Event()
 
         def listen():
-            with urllib.request.urlopen(f"{service.url}{ADS}/stream", timeout=60) as stream:
+            with urllib.request.urlopen(f"{service.url}{ADS}/stream", timeout=PATIENCE) as stream:
                 for line in stream:
                     if line.startswith(b"data:"):
                         heard.append(json.loads(line[5:]))
@@ -451,7 +451,7 @@ def test_a_stream_tells_of_changes_whoever_wrote_and_ends_with_the_server(sqlite
 
         thread = threading.Thread(target=listen)
         thread.start()
-        thread.join(60)
+        thread.join(PATIENCE)
         assert ended.is_set()
         assert heard == [{"version": 1}, {"version": 2}]
     finally:

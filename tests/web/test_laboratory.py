@@ -451,6 +451,8 @@ def test_whichever_worker_is_asked_cancels_the_run(sqlite):
     """The worker that has the run is held still while another one takes the request."""
     with service(sqlite, "--workers", "2") as running:
         workers = until(lambda: len(found := running.children()) == 2 and found, "two workers")
+        # A worker that is held still for long is replaced: the other one must be there to take the request.
+        until(lambda: running.text.count("Application startup complete") >= 2, "both to be ready")
         parts = urlsplit(running.url)
         wire = http.client.HTTPConnection(parts.hostname, parts.port, timeout=PATIENCE)
         with contextlib.closing(wire):
@@ -476,7 +478,12 @@ def test_whichever_worker_is_asked_cancels_the_run(sqlite):
             *_, (event, last) = told
             assert event == "event: cancelled"
             assert last["done"] < last["total"]
-        asked = [line for line in running.lines if line.get("path") == path]
+
+        def logged():  # a line is written once the answer is out
+            found = [line for line in running.lines if line.get("path") == path]
+            return len(found) == 2 and found
+
+        asked = until(logged, "both requests in the log")
         assert {line["worker"] for line in asked} == set(workers) - {owner}, running.text
 
 

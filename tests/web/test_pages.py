@@ -145,6 +145,16 @@ def test_a_wrong_record_is_told_beside_the_form_with_what_was_typed(client, ads,
         assert 'value="777.25"' in page.text
 
 
+def test_a_refused_form_does_not_follow_what_others_do(client, ads):
+    """Its address cannot be asked for again, and what was typed would be lost."""
+    ads.split()
+    assert "data-stream=" in client.get("/campaigns/ads").text
+    for path in ("split", "tickets/1/record", "arms", "settings"):
+        page = post(client, f"/campaigns/ads/{path}", budget="x", action="add")
+        assert page.status_code == 422
+        assert "data-stream=" not in page.text, path
+
+
 def test_the_same_form_sent_twice_is_done_once(client, ads):
     for _ in range(2):
         post(client, "/campaigns/ads/split", key="one-click")

@@ -43,7 +43,9 @@ class ToldBeliefs(Beliefs):
             resource=np.array([row.resource for row in rows], dtype=float),
             information=np.array([row.information for row in rows], dtype=float),
         )
-        super().__init__(names, sums, scale.sigma, math.nan, scale.level, scale.minimise, scale.learned)
+        chances = np.isfinite([row.probability_best for row in rows])
+        playing = chances if chances.any() else None  # without σ none has a chance, and all may take part
+        super().__init__(names, sums, scale.sigma, math.nan, scale.level, scale.minimise, scale.learned, playing)
         self._rows = list(rows)
 
     @functools.cached_property

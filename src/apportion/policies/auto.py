@@ -146,7 +146,7 @@ def _learn_sigma(self: Any, period: Any, seen: Any, memory: Any, rng: Any, share
     chances, log_variance = np.empty(1), np.empty(1)
     weigh_orders(seen, 0.0, chances, log_variance)
     sigma = np.exp(0.5 * log_variance[0])
-    information, score = seen.information[0], seen.score[0]
+    information, score = seen.information[0, : len(shares)], seen.score[0, : len(shares)]
     if self.pool:
         shares[optimistic_arm(period.number, self.horizon, sigma, seen.count, information, score, rng)] = left
         return
