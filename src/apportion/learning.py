@@ -205,13 +205,15 @@ class Learned(NamedTuple):
         if math.isnan(self.sigma):
             known = "Nothing is known of the noise" if len(self.names) == 2 else "Nothing is known of the arms"
             unknown = f"{self.names[0]} is not known" if len(self.names) == 1 else known
-            return f"{unknown} yet: splits are even until outcomes come."
+            return f"{unknown} yet: splits are as even as the bounds allow until outcomes come."
         sigma = f"{self.sigma:g}, as given" if self.sigma_given else f"about {readable(self.sigma)}"
         if "b" not in self.names:
             return f"b is {self.b:g}, as given, and σ {sigma}{'' if self.sigma_given else _LEARNED}."
         b = f"b is about {self.b:.2f} ({self.low:.2f} to {self.high:.2f})"
         noise = f"{b}{_LEARNED}, and σ is {sigma}" if self.sigma_given else f"{b} and σ {sigma}{_LEARNED}"
-        result = "shares are divided" if divides(self.above_half) else "the budget is pooled on one arm at a time"
+        # Not all of it: a policy that pools still tries the others a little, and bounds hold in any case.
+        pooled = "within the bounds almost all of the budget goes to one arm at a time"
+        result = "shares are divided" if divides(self.above_half) else pooled
         doubt = "" if abs(self.above_half - 0.5) > 0.45 else ", for now"
         return f"{noise}; so {result}{doubt}."
 

@@ -109,7 +109,10 @@ def test_what_is_assumed_is_said_until_it_is_given(sqlite):
 )  # fmt: skip
 def test_what_was_given_is_not_said_to_be_learned(sqlite, given, before, after):
     campaign = ap.Campaign.create("c", ARMS, budget=100, seed=1, db=sqlite, **given)
-    assert campaign.beliefs().learned.sentence == f"{before}: splits are even until outcomes come."
+    assert (
+        campaign.beliefs().learned.sentence
+        == f"{before}: splits are as even as the bounds allow until outcomes come."
+    )
     for turn in range(3):
         campaign.record(campaign.split().ticket, {"a": 30.0 + turn, "b": 10.0 - turn})
     found = campaign.beliefs().learned

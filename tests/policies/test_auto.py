@@ -15,7 +15,7 @@ from apportion.beliefs import Beliefs
 from apportion.errors import IncompatibleState, InvalidValue
 from apportion.fit.likelihood import Data
 from apportion.leaderboard.suite import SUITE
-from apportion.learning import ORDERS, learned, sums_for, weigh_orders
+from apportion.learning import ORDERS, Learned, learned, sums_for, weigh_orders
 from apportion.policies.contract import Period, decide_now
 from apportion.statistics import Statistics
 from apportion.sums import Grid, GridSums, no_sums, observe, weights
@@ -105,6 +105,15 @@ def test_nothing_told_and_outcomes_without_noise_give_finite_beliefs():
     for outcomes in (np.zeros((5, 2)), 2.0 * exact):
         found = learned(told(exact, outcomes).sums())
         assert all(map(math.isfinite, found))
+
+
+def test_what_is_said_of_the_split_is_true_of_it_with_bounds_and_small_tries_too():
+    bounds = {"minimum": {"x": 0.5}, "maximum": {"y": 0.2}}
+    split = ap.Allocator(ap.Auto(), ("x", "y", "z"), seed=1, **bounds).ask()
+    assert dict(split.shares) == pytest.approx({"x": 0.5, "y": 0.2, "z": 0.3})
+    assert "splits are as even as the bounds allow until outcomes come." in split.note
+    pooled = Learned(0.3, 0.1, 0.45, 2.0, 0.01).sentence
+    assert pooled.endswith("; so within the bounds almost all of the budget goes to one arm at a time.")
 
 
 def test_at_an_order_of_the_grid_the_means_are_those_of_that_b():

@@ -3,7 +3,10 @@
 import html
 import json
 import math
+import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from fastapi.testclient import TestClient
 
 from apportion.errors import InvalidValue
 from apportion.live.campaign import Campaign
+from apportion.live.files import import_history
 from apportion.live.ledger import Ledger
 from apportion.live.tokens import Tokens
 from apportion.web.app import create_app
@@ -83,6 +87,32 @@ def test_the_list_shows_leader_last_split_open_tickets_and_regret(client, ads):
     assert "search" in said
     assert "1 open" in said
     assert shared.readable(ads.status().expected_regret) in said
+
+
+def test_nobody_leads_where_the_best_mean_is_no_likelier_the_best_than_any_arm(client, db):
+    campaign = Campaign.create("even", ("a", "b", "c", "d"), budget=100, db=db, b=0.5, sigma=2, seed=1)
+    lone = Campaign.create("lone", ("a",), budget=100, db=db, b=0.5, sigma=2, seed=1)
+
+    def leaders(name):
+        row = re.search(rf'data-campaign="{name}".*?data-label="Leader">(.*?)</td>', client.get("/").text, re.S)[1]
+        page = client.get(f"/campaigns/{name}").text
+        fact = re.search(r'data-testid="leader">(.*?)</dd>', page, re.S)[1]
+        said = [" ".join(re.sub(r"<[^>]+>", " ", part).split()) for part in (row, fact)]
+        assert said[0] == said[1]
+        return said[0], "leads</span>" in page
+
+    assert leaders("even") == ("no leader yet", False)
+    split = campaign.split()
+    campaign.record(split.ticket, {"a": 30.0})  # one arm alone: the others may be better
+    assert leaders("even") == ("no leader yet", False)
+    campaign.record(split.ticket, {"b": 30.0, "c": 30.0, "d": 30.0})
+    assert campaign.beliefs()["a"].probability_best == pytest.approx(0.25)
+    assert leaders("even") == ("no leader yet", False)
+    campaign.amend(split.ticket, {"c": 60.0})
+    chance = shared.percent(campaign.beliefs()["c"].probability_best)
+    assert leaders("even") == (f"c {chance} likely the best", True)
+    lone.record(lone.split().ticket, {"a": 30.0})
+    assert leaders("lone") == ("a 100% likely the best", True)
 
 
 def test_many_campaigns_are_shown_by_pages(client, db, monkeypatch):
@@ -224,7 +254,7 @@ def test_arms_are_bounded_paused_resumed_added_and_removed(client, ads):
 
 
 def test_settings_change_only_where_something_else_was_typed(client, ads):
-    form = {"budget": "5000", "unit": "EUR", "b": "0.75", "sigma": "4", "level": "0.95", "step": "", "horizon": "",
+    form = {"budget": "5000", "unit": "EUR", "b": "0.75", "sigma": "4", "level": "95", "step": "", "horizon": "",
             "half_life": "", "policy": ads.settings.policy}  # fmt: skip
     assert "Nothing was changed" in words(post(client, "/campaigns/ads/settings", **form))
     before = ads.version
@@ -235,6 +265,54 @@ def test_settings_change_only_where_something_else_was_typed(client, ads):
     wrong = post(client, "/campaigns/ads/settings", b="1.3")
     assert "`b` must be a number in [0, 1]; got 1.3." in error_of(wrong).replace("b must", "`b` must")
     assert 'value="1.3"' in wrong.text
+
+
+def test_settings_that_are_emptied_are_said_to_be_learned(client, db):
+    made = Campaign.create("kits", ("a", "b"), budget=100, db=db, b=0.7, sigma=2, seed=1)
+    for outcomes in ({"a": 60.0, "b": 30.0}, {"a": 55.0, "b": 41.0}):
+        made.record(made.split().ticket, outcomes)
+    page = post(client, "/campaigns/kits/settings", b="", sigma="")
+    assert "Saved. From now on b and σ are learned from the outcomes." in words(page)
+    assert made.settings.assumed == ("b", "sigma")
+    post(client, "/campaigns/kits/settings", b="0.6", sigma="3")
+    page = post(client, "/campaigns/kits/settings", sigma="", budget="120", robust="trimmed")
+    said = "Saved: budget 120, wild outcomes trimmed. From now on σ is learned from the outcomes."
+    assert said in words(page)
+    post(client, "/campaigns/kits/settings", policy="Odds", b="0.6", sigma="3")
+    before = made.version
+    wrong = post(client, "/campaigns/kits/settings", b="")
+    assert error_of(wrong).endswith("b must be a number with the policy Odds, as only Auto learns it; got nothing.")
+    assert made.version == before
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        ("0.95", "must be a percentage from 50 to 99.99; got '0.95'. Did you mean 95?"),
+        (".999", "got '.999'. Did you mean 99.9?"),
+        ("0.3", "got '0.3'."),
+        ("100", "got '100'."),
+        ("many", "The level of intervals must be a number such as 812.50; got 'many'."),
+    ],
+)
+def test_the_level_of_intervals_is_a_percentage_on_every_page(client, ads, db, typed, sentence):
+    fields = {"name": "spring", "budget": "1200", "choice": "unsure", **arms("a", "b")}
+    for path, form in (("/campaigns/ads/settings", {}), ("/new", {"action": "create", **fields})):
+        wrong = post(client, path, level=typed, **form)
+        assert wrong.status_code == 422
+        assert error_of(wrong).endswith(sentence)
+        assert f'value="{typed}"' in wrong.text
+    assert (Campaign.names(db), ads.settings.level) == (("ads",), 0.95)
+
+
+def test_the_same_level_is_typed_shown_and_said_on_every_page(client, ads, db):
+    assert re.search(r'name="level" value="95"', client.get("/campaigns/ads").text)
+    page = post(client, "/campaigns/ads/settings", level="99,9 %")
+    assert "Saved: level 99.9%." in words(page)
+    assert re.search(r'name="level" value="99.9"', page.text)
+    fields = {"name": "spring", "budget": "1200", "choice": "unsure", **arms("a", "b")}
+    post(client, "/new", action="create", level="99.9", **fields)
+    assert ads.settings.level == Campaign.open("spring", db).settings.level == 0.999
 
 
 def test_an_assumed_value_is_not_shown_as_known_until_it_is_typed(client, db):
@@ -453,6 +531,31 @@ def test_the_wizard_begins_a_campaign(client, db):
     assert "There is a campaign 'spring' already" in error_of(again)
 
 
+def test_the_wizard_left_alone_splits_as_the_command_line_does(client, db):
+    page = client.get("/new")
+    chosen = re.findall(r'name="choice" value="(\w+)" checked', page.text)
+    assert chosen == ["unsure"]
+    names = ("search", "social", "video")
+    post(client, "/new", action="create", name="page", budget="5000", choice=chosen[0], **arms(*names))
+    line = [sys.executable, "-m", "apportion", "new", "line", "--arms", ",".join(names), "--budget", "5000"]
+    subprocess.run(line, env={**os.environ, "APPORTION_DB": str(db)}, check=True, capture_output=True)
+    shares = []
+    for name in ("page", "line"):
+        made = Campaign.open(name, db)
+        made.record(made.split().ticket, dict(zip(names, (1840.0, 1450.0, 960.0))))
+        shares.append(dict(made.split().shares))
+    assert shares[0] == pytest.approx(shares[1])
+    assert max(shares[0].values()) < 0.9
+    assert "as given" not in words(client.get("/campaigns/page"))
+
+
+def test_the_wizard_says_what_cannot_be_changed_and_speaks_of_any_unit(client):
+    said = words(client.get("/new"))
+    assert "Names and the kind of outcome stay as they are" in said
+    assert "Does half the amount tell you half as much?" in said
+    assert "money" not in said
+
+
 def test_who_is_not_sure_of_b_leaves_it_to_be_learned(client, db):
     fields = {"name": "spring", "budget": "1000", "choice": "unsure", "swing": "100", **arms("a", "b")}
     assert "against splitting evenly" in words(post(client, "/new", action="preview", **fields))
@@ -530,7 +633,7 @@ def history(rows=80, seed=5):
     return "\n".join(lines).encode()
 
 
-def test_the_wizard_measures_b_from_a_history_and_starts_with_it(client, db):
+def test_the_wizard_measures_b_from_a_history_and_starts_with_it(client, db, tmp_path):
     file = {"history": ("past.csv", history(), "text/csv")}
     page = post(client, "/new", action="fit", choice="half", **arms("", ""), files=file)
     assert page.status_code == 200
@@ -544,9 +647,36 @@ def test_the_wizard_measures_b_from_a_history_and_starts_with_it(client, db):
     page = post(client, "/new", action="create", take_in="1", **fields, files=file)
     assert "160 rows of past.csv were taken in" in words(page)
     made = Campaign.open("measured", db)
-    assert made.settings.b == json.loads(fitted)["b"]
-    assert made.settings.assumed == ()
     assert made.beliefs().leader == "north"
+    # As on the command line, where `import` takes in the same file.
+    assert (made.settings.policy, made.settings.assumed) == ("Auto", ("b", "sigma"))
+    (tmp_path / "past.csv").write_bytes(history())
+    line = Campaign.create("line", ("north", "south"), budget=100, db=db)
+    import_history(line, tmp_path / "past.csv")
+    assert made.beliefs().learned == line.beliefs().learned
+    assert made.beliefs().learned.sentence in words(page)
+
+
+@pytest.mark.parametrize("more", [{"take_in": "1", "fix": "1"}, {}, {"take_in": "1", "policy": "Odds"}])
+def test_measured_b_and_sigma_are_kept_where_that_is_wanted_or_nothing_else_could_know_them(client, db, more):
+    file = {"history": ("past.csv", history(), "text/csv")}
+    page = post(client, "/new", action="fit", choice="unsure", **arms("", ""), files=file)
+    fitted = html.unescape(re.search(r'name="fitted" value="([^"]*)"', page.text)[1])
+    fields = {"name": "kept", "budget": "100", "choice": "history", "fitted": fitted, **arms("north", "south")}
+    assert "goes on learning b and σ" in words(page)
+    post(client, "/new", action="create", **fields, **more, files=file)
+    settings = Campaign.open("kept", db).settings
+    measured = json.loads(fitted)
+    assert (settings.b, settings.sigma, settings.assumed) == (measured["b"], measured["sigma"], ())
+
+
+def test_one_is_not_many(client, db):
+    fields = {"name": "one", "budget": "100", "choice": "unsure", "take_in": "1", **arms("north", "south")}
+    file = {"history": ("past.csv", b"date,arm,amount,outcome\n1,north,10,12\n", "text/csv")}
+    page = post(client, "/new", action="create", **fields, files=file)
+    assert "and 1 row of past.csv was taken in." in words(page)
+    Campaign.create("new", ("a", "b"), budget=1, db=db)
+    assert "; 1 event in the log." in words(client.get("/campaigns/new"))
 
 
 def test_a_history_that_cannot_be_read_is_told_in_the_wizard(client, db):
@@ -574,6 +704,25 @@ def test_the_preview_plays_fifty_periods_in_the_page(client, db):
     assert all(len(series) == PERIODS for series in data["shares"].values())
     assert "against splitting evenly" in words(page)
     assert Campaign.names(db) == ()
+
+
+def test_the_preview_says_what_it_took_for_granted(client, db):
+    def said(**more):
+        fields = {"budget": "5000", "unit": "EUR", "choice": "unsure", "centre": "1", "differences": "30", **more}
+        page = post(client, "/new", action="preview", **fields, **arms("a", "b", "c"))
+        return " ".join(re.findall(r'preview-sentence">(.*?)</p>', page.text))
+
+    guess = "that of 1,667 EUR, an even part of the budget, swings by 500 here, which is a guess"
+    learned = "In these worlds b is 0.5; the campaign is not told so, it learns b as it goes."
+    alone, with_swing, chosen = said(), said(swing="500"), said(swing="500", choice="more")
+    assert guess in alone
+    assert learned in alone
+    assert "guess" not in with_swing
+    assert alone.startswith(with_swing.partition(learned)[0])  # the same worlds
+    assert learned in with_swing
+    assert "In these worlds b" not in chosen
+    assert "swings by 1,000 here" in said(centre="2", choice="half")
+    assert "b was not given: this policy takes 0.5" in said(policy="Odds")
 
 
 def test_a_preview_learns_respects_bounds_and_never_beats_knowing_the_best():

@@ -17,7 +17,7 @@ from apportion.policies import FILES
 from apportion.tables import percent, readable
 from apportion.web.pages.leaderboard import board
 from apportion.web.pages.over_time import Charts, news
-from apportion.web.pages.shared import Typed, page, plain_number
+from apportion.web.pages.shared import Typed, page, plain_number, plain_percent
 from apportion.web.pages.tickets import past_page, places_of, ticket_view
 from apportion.web.security import PageReader, Visitor
 from apportion.web.shared import answer, etag, open_campaign, unchanged
@@ -75,7 +75,6 @@ def campaign_page(
     # The form that something is wrong with must be there, however old its ticket.
     shown += [ticket for ticket in now.open_tickets if f"ticket-{ticket}" in (problems or {}) and ticket not in shown]
     wanted = request.query_params.get("page", "1")
-    chance = now.beliefs[now.leader].probability_best if now.leader is not None else math.nan
     last = campaign.events(now.version - 1, 1)
     return page(
         request, "campaign.html", visitor, status=status,
@@ -85,10 +84,28 @@ def campaign_page(
         past=past_page(campaign, now.period, places, int(wanted) if wanted.isascii() and wanted.isdigit() else 1),
         fields=settings_fields(now, typed if problems and "settings" in problems else None),
         removed=[arm.name for arm in now.arms if arm.state == "removed"],
-        chance=None if math.isnan(chance) else percent(chance), level=f"{100 * now.settings.level:.6g}",
+        leading=leading(now), level=f"{100 * now.settings.level:.6g}",
         regret=None if math.isnan(now.expected_regret) else readable(now.expected_regret),
         news=news(last[0], now.settings.unit) if last else "", problems=problems or {}, typed=typed or {},
     )  # fmt: skip
+
+
+class Leading(NamedTuple):
+    """The arm that leads, and how likely it is the best; None where that is not known."""
+
+    arm: str
+    chance: str | None
+
+
+def leading(status: Status) -> Leading | None:
+    """Who leads; None before any outcome, and as long as the best mean is no likelier the best than any arm."""
+    if status.leader is None:
+        return None
+    chance, arms = status.beliefs[status.leader].probability_best, int(status.beliefs.playing.sum())
+    if math.isnan(chance):
+        return Leading(status.leader, None)
+    # An even chance comes out of a quadrature: a hundredth above it is nothing.
+    return Leading(status.leader, percent(chance)) if arms == 1 or chance * arms > 1.01 else None
 
 
 def ticket_page(
@@ -128,6 +145,7 @@ def settings_fields(status: Status, typed: Typed | None = None) -> list[Field]:
     own = status.settings
     values: dict[str, Any] = {name: plain_number(getattr(own, name)) for name in _NUMBERS}
     values |= {"unit": own.unit or "", "policy": own.policy, "robust": TRIMMED[own.robust]}
+    values["level"] = plain_percent(own.level)
     placeholders = dict.fromkeys(values, "")
     for name in own.assumed:  # to type it is to know it, even if the number is the same
         kind, value = "learned" if own.policy == "Auto" else "assumed", getattr(own, name)
@@ -156,7 +174,8 @@ _FIELDS = (
     ("b", "b", "From 0 to 1: half the amount tells 2^(2b − 2) as much, at 0.5 half as much. A change counts "
                "the whole history anew. Empty: Auto learns it."),
     ("sigma", "σ", "How far the outcome of 1 unit swings by luck (standard deviation). Empty: Auto learns it."),
-    ("level", "Level of intervals", "0.95: an interval holds the truth with a chance of 95%, at all times at once."),
+    ("level", "Level of intervals, %", "At 95 an interval holds the truth with a chance of 95%, at all times at "
+                                       "once."),
     ("step", "Step", "Amounts are multiples of this; 1 for whole units; empty for any amount."),
     ("horizon", "Periods to come", "How many periods there will be in all, if you know."),
     ("half_life", "Half-life", "Periods until an outcome counts half, if returns drift; empty for never."),

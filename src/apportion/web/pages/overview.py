@@ -9,8 +9,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from apportion.live.campaign import Campaign
-from apportion.tables import percent
 from apportion.web.api.campaigns import checksum
+from apportion.web.pages.campaign import Leading, leading
 from apportion.web.pages.shared import page
 from apportion.web.pages.tickets import Bar, places_of, share_bar
 from apportion.web.security import PageReader
@@ -28,8 +28,7 @@ class Row(NamedTuple):
     period: int
     budget: float
     unit: str | None
-    leader: str | None
-    chance: str | None
+    leading: Leading | None
     open: int
     regret: float | None
     shares: Bar
@@ -54,15 +53,12 @@ def _row(campaign: Campaign) -> Row:
     status = campaign.status()
     lines = list(campaign.history(status.period, status.period)) if status.period else []
     places = places_of(arm.name for arm in status.arms)
-    leader = status.leader
-    chance = status.beliefs[leader].probability_best if leader is not None else math.nan
     return Row(
         name=campaign.name,
         period=status.period,
         budget=status.settings.budget,
         unit=status.settings.unit,
-        leader=leader,
-        chance=None if math.isnan(chance) else percent(chance),
+        leading=leading(status),
         open=len(status.open_tickets),
         regret=None if math.isnan(status.expected_regret) else status.expected_regret,
         shares=share_bar({line.arm: line.amount for line in lines}, places),

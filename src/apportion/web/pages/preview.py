@@ -11,22 +11,27 @@ import numpy as np
 from apportion import checks
 from apportion.allocator import Allocator
 from apportion.live.choice import DEFAULT_B, choose_policy
-from apportion.policies import Uniform
+from apportion.policies import Auto, Uniform
 from apportion.sums import Floats
 from apportion.tables import percent, readable
+from apportion.web.pages.shared import money
 
 PERIODS = 50
 WORLDS = 30
 # With many arms fewer worlds are played: a preview should be there at once.
 ARM_WORLDS = 240
 FEWEST_WORLDS = 6
+# Where nobody says how far an outcome swings: so much of what it is, up and down. Arms differ by as much unless told.
+USUAL_SWING = 0.3
 
 
 class Preview(NamedTuple):
     """The first periods in so many worlds; gains are against an even split, cumulative, without the luck.
 
     `shares` are those of one world, the middle one by gain; there `best` is the best arm. `found` is the share that
-    the best arm of a world gets in the last period, on average.
+    the best arm of a world gets in the last period, on average. `swing` is the standard deviation of an outcome of
+    `part`, an even part of the budget; `guessed` says that nobody gave it. `learns` are those of b and sigma that the
+    campaign has to find out, and `assumed` those that its policy takes for granted instead.
     """
 
     periods: int
@@ -42,6 +47,11 @@ class Preview(NamedTuple):
     found: float
     b: float
     sigma: float
+    part: float
+    swing: float
+    guessed: bool
+    learns: tuple[str, ...]
+    assumed: tuple[str, ...]
 
 
 def preview(
@@ -50,23 +60,27 @@ def preview(
     centre: float,
     spread: float,
     means: Mapping[str, float] | None = None,
+    b: float | None = None,
     sigma: float | None = None,
     seed: int = 1,
 ) -> Preview:
     """Play the first periods of a campaign with these options of `Campaign.create`.
 
     In each world the arms' means are drawn around `centre`, or around `means` where a history told some, with the
-    standard deviation `spread`. The noise has the campaign's own b and σ; where it is to learn them, the b that is
-    taken where nobody says, and `sigma`.
+    standard deviation `spread`. The noise has the campaign's own b and σ; where it is to learn them, `b` and `sigma`,
+    and where these are not known either, the b that is taken where nobody says and a σ by `USUAL_SWING`.
     """
     names = list(options["arms"])
     budget = checks.number("budget", options["budget"], above=0.0)
-    policy, _ = choose_policy(options.get("policy") or "auto", options.get("b"), options.get("sigma"))
-    given = [options.get("b"), getattr(policy, "b", None), DEFAULT_B]
-    order = float(next(b for b in given if b is not None))
-    sigma = float(options.get("sigma") or sigma or getattr(policy, "sigma", None) or 1.0)
+    policy, unknown = choose_policy(options.get("policy") or "auto", options.get("b"), options.get("sigma"))
+    given = [options.get("b"), b, getattr(policy, "b", None), DEFAULT_B]
+    order = float(next(value for value in given if value is not None))
     worlds = max(FEWEST_WORLDS, min(WORLDS, ARM_WORLDS // max(1, len(names))))
     middle = np.array([(means or {}).get(name, centre) for name in names])
+    part = budget / len(names)
+    known = options.get("sigma") or sigma
+    swing = known * part**order if known else USUAL_SWING * part * (abs(float(middle.mean())) or 1.0)
+    sigma = float(known or swing / part**order)
     truth = middle + spread * np.random.default_rng([seed, 1]).standard_normal((worlds, len(names)))
     sign = -1.0 if options.get("minimise") else 1.0
     shares = np.zeros((worlds, PERIODS, len(names)))
@@ -92,6 +106,7 @@ def preview(
         names[int(best[shown])], gains.mean(axis=0).tolist(), low.tolist(), high.tolist(), limit.tolist(),
         float(budget * split.sum(axis=1).mean()), float(budget * even.mean() * PERIODS),
         float(shares[np.arange(worlds), -1, best].mean()), order, sigma,
+        part, float(swing), not known, *((unknown, ()) if isinstance(policy, Auto) else ((), unknown)),
     )  # fmt: skip
 
 
@@ -119,8 +134,9 @@ def _even(names: list[str], budget: float, own: Mapping[str, Any]) -> Floats:
     return even
 
 
-def in_words(found: Preview, minimise: bool) -> list[str]:
-    """What the preview says, in sentences."""
+def in_words(found: Preview, options: Mapping[str, Any]) -> list[str]:
+    """What the preview says, in sentences; and what was taken for granted where nobody said it."""
+    minimise, unit = options.get("minimise"), options.get("unit")
     gain, low, high = found.gain[-1], found.gain_low[-1], found.gain_high[-1]
     more = "save" if minimise else "bring"
     rest = "" if minimise else " more"
@@ -136,6 +152,17 @@ def in_words(found: Preview, minimise: bool) -> list[str]:
             "That is little: with so much luck in the outcomes 50 periods hardly tell the arms apart. A larger "
             "budget, fewer arms or more periods would."
         )
+    if found.guessed:
+        part = money(float(f"{found.part:.4g}"), unit)
+        said.append(
+            f"How far outcomes swing was not said: that of {part}, an even part of the budget, swings by "
+            f"{_rough(found.swing)} here, which is a guess. The more luck, the less to gain: type your own swing in "
+            "step 2."
+        )
+    if "b" in found.learns:
+        said.append(f"In these worlds b is {found.b:.2g}; the campaign is not told so, it learns b as it goes.")
+    elif "b" in found.assumed:
+        said.append(f"b was not given: this policy takes {found.b:.2g}, and it is so in these worlds.")
     return said
 
 

@@ -101,7 +101,7 @@ def ticket_view(campaign: Campaign, ticket: int, places: Mapping[str, int]) -> T
                 places[name],
                 line.advised,
                 line.share,
-                split.reasons[name] if advised else "Not in the advice; money was spent on it all the same.",
+                split.reasons[name] if advised else "Not in the advice; something was spent on it all the same.",
                 line.state.replace(" ", "-"),
                 line.outcome,
                 line.amount,

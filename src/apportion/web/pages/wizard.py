@@ -16,11 +16,12 @@ from starlette.datastructures import FormData, UploadFile
 from apportion import checks
 from apportion.errors import ApportionError, Conflict, InvalidValue
 from apportion.live.campaign import Campaign, campaign_name
+from apportion.live.choice import DEFAULT_B
 from apportion.live.files import import_history, read_history
 from apportion.live.ledger import unit_name
 from apportion.roster import Roster
 from apportion.tables import readable
-from apportion.web.pages.actions import typed_of
+from apportion.web.pages.actions import level_of, typed_of
 from apportion.web.pages.campaign import policy_names
 from apportion.web.pages.preview import in_words, preview
 from apportion.web.pages.shared import Form, campaign_path, go, number, optional, page, share, status_of, text, whole
@@ -35,7 +36,7 @@ DIFFERENCES = "30"
 
 
 class Choice(NamedTuple):
-    """An answer to "does half the money tell you half as much?"."""
+    """An answer to "does half the amount tell you half as much?"."""
 
     key: str
     b: float | None
@@ -44,11 +45,14 @@ class Choice(NamedTuple):
 
 
 CHOICES = (
+    Choice("unsure", None, "I am not sure",
+           "Right for most: the policy Auto learns b and σ from the outcomes, and the campaign's page says what it "
+           "has learned."),
     Choice("half", 0.5, "Yes, half as much",
            "Many small independent results add up: clicks, orders, patients, parts."),
     Choice("more", 0.75, "More than half, about 70%",
-           "Part of the luck is shared by the whole period, like the weather or the news. A little money shows most "
-           "of it."),
+           "Part of the luck is shared by the whole period, like the weather or the news. A small amount shows "
+           "most of it."),
     Choice("all", 1.0, "Just as much",
            "The outcome is the amount times a rate that is the same for 1 and for 1,000: prices of shares, interest, "
            "exchange rates."),
@@ -56,10 +60,9 @@ CHOICES = (
            "Much of the swing has nothing to do with the amount: errors of measurement, other business in the same "
            "figures. Small amounts drown in it."),
     Choice("history", None, "I have a history",
-           "Upload what was spent and what came back; b and σ are measured from it."),
+           "Upload what was spent and what came back; b and σ are measured from it. Begin with it, and the campaign "
+           "goes on learning."),
     Choice("exact", None, "I know b", "A number from 0 to 1."),
-    Choice("unsure", None, "I am not sure",
-           "The policy Auto learns b and σ from the outcomes; the campaign's page says what it has learned."),
 )  # fmt: skip
 
 
@@ -70,8 +73,9 @@ class Wanted(NamedTuple):
     centre: float
     spread: float
     means: dict[str, float]
+    b: float | None
     sigma: float | None
-    """Of the preview's worlds; the campaign may have to learn it."""
+    """b and σ of the preview's worlds, where something is known of them; the campaign may have to learn them."""
 
 
 @router.get("/new")
@@ -79,7 +83,9 @@ def ask(request: Request, visitor: PageReader) -> HTMLResponse:
     """The empty form."""
     if visitor.scope != "write":
         raise Refused(403, f"Token '{visitor.name}' may only read: to begin a campaign takes one of scope write.")
-    return _page(request, visitor, {"choice": "half", "differences": DIFFERENCES, "centre": "1"}, _blank(ROWS))
+    return _page(
+        request, visitor, {"choice": CHOICES[0].key, "differences": DIFFERENCES, "centre": "1"}, _blank(ROWS)
+    )
 
 
 @router.post("/new")
@@ -97,10 +103,15 @@ def take(request: Request, form: Form, visitor: PageWriter) -> Response:
         elif action == "preview":
             wanted = _wanted(typed, rows)
             found = preview(
-                wanted.options, centre=wanted.centre, spread=wanted.spread, means=wanted.means, sigma=wanted.sigma
-            )
+                wanted.options, centre=wanted.centre, spread=wanted.spread, means=wanted.means, b=wanted.b,
+                sigma=wanted.sigma,
+            )  # fmt: skip
             more["found"] = found
-            more["said"] = in_words(found, bool(wanted.options["minimise"]))
+            more["said"] = in_words(found, wanted.options)
+            if typed.get("take_in"):
+                more["said"].append(
+                    "The history is left out of this: with it the campaign knows more from the start."
+                )
             more["chart"] = plain({**found._asdict(), "arms": wanted.options["arms"], "unit": typed.get("unit")})
         else:
             return _begin(request, form, typed, rows)
@@ -153,18 +164,21 @@ def _wanted(typed: dict[str, str], rows: list[dict[str, str]]) -> Wanted:
         raise InvalidValue("The budget per period is missing: write it in step 1.")
     budget = number(given("budget"), "the budget")
     fitted = _kept_fit(typed)
-    b = _b(typed, fitted)
+    b = world = _b(typed, fitted)
+    auto = (given("policy") or "auto").lower() == "auto"
+    if typed.get("choice") == "history" and typed.get("take_in") and not typed.get("fix") and auto:
+        b = None  # the history itself is taken in, so what it says of b is known without holding on to it
     sigma = optional(given("sigma"), "σ")
     swing = optional(given("swing"), "the swing of an outcome")
     if sigma is None and swing is not None:
         checks.number("budget", budget, above=0.0)
         if swing <= 0:
             raise InvalidValue(f"The swing of an outcome must be above 0; got {readable(swing)}.")
-        sigma = swing / (budget / len(arms)) ** (0.5 if b is None else b)
+        sigma = swing / (budget / len(arms)) ** (DEFAULT_B if world is None else world)
     if sigma is None and fitted and typed.get("choice") == "history":
         sigma = float(fitted["sigma"])
-    # The swing of an outcome gives σ for one b only: where Auto is to learn b, it learns σ with it.
-    learns = b is None and (given("policy") or "auto").lower() == "auto" and not given("sigma")
+    # What a swing or a fit says of σ is for one b only: where Auto is to learn b, it learns σ with it.
+    learns = b is None and auto and not given("sigma")
     centre = number(given("centre") or "1", "what one unit brings")
     apart = number((given("differences") or DIFFERENCES).rstrip("% "), "the difference between arms")
     options = {
@@ -178,13 +192,13 @@ def _wanted(typed: dict[str, str], rows: list[dict[str, str]]) -> Wanted:
         "minimum": minimum or None,
         "maximum": maximum or None,
         "half_life": optional(given("half_life"), "the half-life"),
-        "level": (share(given("level"), "the level of the intervals") or 0.95),
+        "level": level_of(given("level")) if given("level") else 0.95,
         "minimise": typed.get("aim") == "less",
         **({"step": optional(given("step"), "the step")} if given("step") else {"whole": bool(typed.get("whole"))}),
     }
     means = {str(arm): float(mean) for arm, mean in (fitted or {}).get("means", {}).items()}
     scale = abs(centre) if not means else max(abs(sum(means.values()) / len(means)), 1e-300)
-    return Wanted(options, centre, abs(apart) / 100.0 * scale * (0.5 if means else 1.0), means, sigma)
+    return Wanted(options, centre, abs(apart) / 100.0 * scale * (0.5 if means else 1.0), means, world, sigma)
 
 
 def _b(typed: dict[str, str], fitted: dict[str, Any] | None) -> float | None:
@@ -199,7 +213,7 @@ def _b(typed: dict[str, str], fitted: dict[str, Any] | None) -> float | None:
         return float(fitted["b"])
     known = {item.key: item.b for item in CHOICES}
     if choice not in known:
-        raise InvalidValue("How much does half the money tell? Choose an answer in step 2.")
+        raise InvalidValue("How much does half the amount tell? Choose an answer in step 2.")
     return known[choice]
 
 
@@ -289,5 +303,6 @@ def _begin(request: Request, form: FormData, typed: dict[str, str], rows: list[d
         read_history(path, **columns)  # what is wrong with it is said before anything is begun
         campaign = Campaign.create(name, db=db, **wanted.options)
         done = import_history(campaign, path, add_arms=True, **columns)
-    said = f"Campaign {name} is begun, and {done.rows} rows of {done.file} were taken in. Ask for the next split."
+    rows_in = f"1 row of {done.file} was" if done.rows == 1 else f"{done.rows} rows of {done.file} were"
+    said = f"Campaign {name} is begun, and {rows_in} taken in. Ask for the next split."
     return go(request, f"{campaign_path(name)}#next", said)

@@ -227,6 +227,8 @@ function exact(row, key) {
   return key === "se" && row.se !== null && row.se < 1e-12 * Math.abs(row.mean) ? 0 : row[key];
 }
 
+const counted = (number, what) => `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
+
 function showTable() {
   const names = [["mean", "mean"], ["se", "± s.e."], ["q50", "median"], ["q95", "95%"], ["q99", "99%"]];
   at("table-rows").replaceChildren(...found.table.map((row, place) => {
@@ -240,7 +242,7 @@ function showTable() {
   }));
   const given = found.definition, what = unit ? ` in ${unit}` : "";
   at("table-caption").textContent =
-    `Regret${what} after ${given.horizon.toLocaleString("en")} periods over ${given.replications.toLocaleString("en")} runs: ` +
+    `Regret${what} after ${counted(given.horizon, "period")} over ${counted(given.replications, "run")}: ` +
     "the mean with its standard error, and what half, 95% and 99% of the runs stay below.";
 }
 
