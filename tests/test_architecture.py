@@ -14,6 +14,7 @@ ROOT = Path(apportion.__file__).parent
 FLOW = (
     ("_version", "errors", "tables"),
     ("checks", "extras"),
+    ("written",),
     ("kernels", "_compiler"),
     ("noise", "sums", "feasible"),
     ("statistics",),

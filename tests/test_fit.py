@@ -405,10 +405,44 @@ def test_errors_in_a_file_name_the_line(text, sentence, tmp_path):
 
 def test_files_that_are_no_csv(tmp_path):
     (tmp_path / "h.csv").write_bytes(b"arm,amount,outcome\n\xff\xfe,1,2\n")
-    with pytest.raises(ap.InvalidValue, match="a CSV file in UTF-8"):
+    with pytest.raises(ap.InvalidValue) as caught:
         ap.fit_noise(tmp_path / "h.csv")
+    sentence = "The file 'h.csv' cannot be read: it is not UTF-8 text, which spreadsheets save as “CSV UTF-8”."
+    assert str(caught.value) == sentence  # its name only: where a service keeps it is nobody's business
     with pytest.raises(ap.InvalidValue, match="not of a folder"):
         ap.fit_noise(tmp_path)
+
+
+GROUPED = "arm;amount;outcome\na;3.530;2\na;1.490;3\na;380;1\na;2.240;5\na;620;4\na;1.050;3\n"
+
+
+def test_grouped_thousands_are_read_where_the_file_tells_and_refused_where_it_does_not(tmp_path):
+    path = tmp_path / "h.csv"
+    path.write_text(GROUPED)
+    with pytest.raises(ap.InvalidValue) as caught:
+        ap.fit_noise(path)
+    assert str(caught.value) == (
+        "`amount` '3.530' in line 2 of h.csv can be read in two ways, as 3530 or as 3.53, and nothing else in the "
+        "file tells which; write all numbers without thousands separators, or give `--decimal comma` or `--decimal "
+        "point` to `import` or `fit`."
+    )
+    amounts = [3530, 1490, 380, 2240, 620, 1050]
+    assert ap.fit_noise(path, decimal="comma").amounts.tolist() == amounts
+    assert ap.fit_noise(path, decimal="point").amounts[0] == 3.53
+    path.write_text(GROUPED.replace(";4\n", ";4,5\n"))
+    assert ap.fit_noise(path).amounts.tolist() == amounts
+    path.write_text(GROUPED.replace(";", "\t").replace(".", ",").replace("\t4\n", "\t4.5\n"))
+    assert ap.fit_noise(path).amounts.tolist() == amounts
+    with pytest.raises(ap.InvalidValue, match="`decimal` must be one of 'point', 'comma'; got 'dot'"):
+        ap.fit_noise(path, decimal="dot")
+    columns = {"arm": ["a"] * 6, "amount": ["3,530", "1,490", "380", "2,240", "620", "1,050"], "outcome": range(6)}
+    with pytest.raises(ap.InvalidValue, match="`amount` '3,530' in row 1 can be read in two ways"):
+        ap.fit_noise(columns)
+
+
+def test_columns_are_found_in_any_case(tmp_path):
+    (tmp_path / "h.csv").write_text("ARM, Amount ,Outcome\n" + "".join(f"a,{x},{x + x % 3}\n" for x in range(1, 9)))
+    assert ap.fit_noise(tmp_path / "h.csv").observations == 8
 
 
 # ---- What it says ----
@@ -587,6 +621,19 @@ def test_the_command_prints_a_table_sentences_and_a_picture(file, fit):
     picture = file.with_name("clicks-fit.png")
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert f"Picture: {picture}".replace("\n", "") in done.stdout.replace("\n", "")
+
+
+def test_the_command_names_options_as_it_has_them(file, tmp_path):
+    rng = np.random.default_rng(3)
+    rows = [(arm, x, x + scale * x**0.5 * rng.standard_t(2.2)) for arm, scale in (("a", 1), ("b", 30))
+            for x in rng.lognormal(size=200)]  # fmt: skip
+    said = ap.fit_noise(rows).summary()
+    assert "with tails set to measured they are" in said
+    assert "compare with sigma set to per-arm" in said
+    assert "=" not in said.partition("The noise has heavier tails")[2]
+    (tmp_path / "h.csv").write_text(GROUPED)
+    done = apportion("fit", tmp_path / "h.csv", "--decimal", "comma", "--json")
+    assert json.loads(done.stdout)["observations"] == 6
 
 
 def test_the_command_for_machines(file, fit):

@@ -150,7 +150,18 @@ def test_a_backtest(tmp_path):
         ),
         (("record", "ads", "search=1", "--ticket", "9"), "Ticket 9 is not known; open are none."),
         (("record", "ads", "search", "--ticket", "1"), "An outcome must be written as arm=number; got 'search'."),
-        (("record", "ads", "search=x", "--ticket", "1"), "`the outcome of 'search'` must be a number; got 'x'."),
+        (
+            ("record", "ads", "search=x", "--ticket", "1"),
+            "The outcome of 'search' must be a number such as 812.50; got 'x'.",
+        ),
+        (
+            ("record", "ads", "search=1,840", "--ticket", "1"),
+            "The outcome of 'search' can be read in two ways; write 1840 or 1.84, not '1,840'.",
+        ),
+        (
+            ("new", "x", "--arms", "a,b", "--budget", "1", "--min", "a=60%"),
+            "The minimum of 'a' must be a share from 0 to 1, for example 0.6; got '60%'.",
+        ),
         (("record", "ads", "a=1", "a=2", "--ticket", "1"), "Arm 'a' is given twice."),
         (("record", "ads", "--csv", "none.csv"), "The file 'none.csv' cannot be read: No such file or directory."),
         (("split", "ads", "--budget", "-5"), "`budget` must be a number above 0; got -5.0."),
@@ -181,6 +192,57 @@ def test_bad_input_gets_one_sentence(ads, arguments, sentence):
     assert done.err == sentence + "\n"
     assert done.out == ""
     assert ap.Campaign.open("ads").version == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ("split", "ads", "--budget", "5,000"),
+            "`--budget` can be read in two ways; write 5000 or 5.0, not '5,000'.",
+        ),
+        (("split", "ads", "--budget", "12,5"), "`--budget` must be a number in the form 12.5; got '12,5'."),
+        (("split", "ads", "--budget", "much"), "`--budget` must be a number such as 812.50; got 'much'."),
+        (("arms", "ads", "add", "radio", "--min", "60%"), "`--min` must be a number, such as 0.6; got '60%'."),
+        (("amend", "ads", "search=3", "social=4"), "`ticket` must be a whole number; got 'search=3'."),
+        (("history", "ads", "--last", "0"), "`--last` must be a number of at least 1; got '0'."),
+        (("simulate-campaign", "ads", "--worlds", "1e9"), "`--worlds` must be a whole number; got '1e9'."),
+    ],
+)
+def test_an_option_that_is_no_number_gets_the_sentence_below_the_usage(ads, arguments, sentence):
+    done = run(*arguments)
+    assert done.code == 2
+    assert "Usage: " in done.err
+    assert sentence in done.err
+
+
+def test_numbers_as_people_write_them_where_they_are_clear(ads, tmp_path):
+    run("split", "ads")
+    machine("record", "ads", "search=1 840", "social=1,234.5", "video=12,5")
+    assert [line["outcome"] for line in machine("history", "ads")] == [1840, 1234.5, 12.5]
+    machine("amend", "ads", "1", "search=1.840")  # what a program writes has a decimal point
+    assert machine("history", "ads")[0]["outcome"] == 1.84
+    run("split", "ads")
+    (tmp_path / "told.csv").write_text("arm;outcome\nsearch;1.840\nsocial;2.510\n")
+    done = run("record", "ads", "--csv", "told.csv")
+    assert done.err == (
+        "Row 2: the outcome '1.840' can be read in two ways, as 1840 or as 1.84, and nothing else in the file tells "
+        "which; write all numbers without thousands separators.\n"
+    )
+    (tmp_path / "told.csv").write_text("arm;outcome\nsearch;1.840\nsocial;2.510,50\n")
+    machine("record", "ads", "--csv", "told.csv")
+    assert [line["outcome"] for line in machine("history", "ads")][3:5] == [1840, 2510.5]
+
+
+def test_an_import_says_in_which_order_it_took_the_periods(ads, tmp_path):
+    (tmp_path / "new.csv").write_text("date;arm;amount;outcome\n8.1.2026;search;1.060;66\n1.1.2026;search;2.040;20\n")
+    assert "as 1060 or as 1.06, and nothing else" in run("import", "ads", "new.csv").err
+    done = run("import", "ads", "new.csv", "--decimal", "comma")
+    assert done.out == "2 rows on 2 dates were taken in from new.csv, in date order, from 1.1.2026 to 8.1.2026.\n"
+    assert [line["amount"] for line in machine("history", "ads")] == [2040, 1060]
+    (tmp_path / "weeks.csv").write_text("date,arm,amount,outcome\nweek 2,search,60,66\nweek 1,search,40,20\n")
+    order = machine("import", "ads", "weeks.csv")["order"]
+    assert order == "in file order, from week 2 to week 1, as 'week 2' is not read as a date"
 
 
 @pytest.mark.parametrize("command", COMMANDS)

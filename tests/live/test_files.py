@@ -10,6 +10,7 @@ import pytest
 import apportion as ap
 from apportion.cli.campaign_report import campaign_page
 from apportion.live.ahead import forecast, replay
+from apportion.live.dates import order_said
 from apportion.live.files import (
     export_csv,
     export_json,
@@ -129,6 +130,96 @@ def test_columns_are_mapped_and_other_styles_read(ads, history):
     ]
 
 
+def spend(mark, group, last):
+    """A history as a spreadsheet saves it where thousands are grouped."""
+    rows = (("2026-W01", "search", 3530, 3677), ("2026-W01", "social", 380, 336), ("2026-W02", "search", 2240, 2536))
+    lines = [mark.join((date, arm, f"{x:,}", f"{y:,}")).replace(",", group) for date, arm, x, y in rows]
+    return "\n".join(
+        [mark.join(("date", "arm", "amount", "outcome")), *lines, mark.join(("2026-W02", "social", *last))]
+    )
+
+
+@pytest.mark.parametrize(
+    ("mark", "group", "last"),
+    [
+        (";", ".", ("620", "96,5")),
+        (";", ".", ("1.620,00", "96")),
+        (";", ".", ("620", "0,962")),
+        (";", ".", ("620", "1.000.962")),
+        ("\t", ",", ("620", "96.5")),
+        ("\t", ",", ("1,620.00", "96")),
+        (";", " ", ("620", "96")),
+        (";", "’", ("620", "96,5")),
+    ],
+)
+def test_grouped_thousands_are_read_where_the_file_tells(history, mark, group, last):
+    found, _ = read_history(history(spend(mark, group, last)))
+    assert [(line.amount, line.outcome) for line in found][:3] == [(3530, 3677), (380, 336), (2240, 2536)]
+
+
+@pytest.mark.parametrize(("mark", "group", "outcome"), [(";", ".", "336"), ("\t", ",", "336"), (";", ".", "4100")])
+def test_numbers_that_can_be_read_in_two_ways_are_refused(ads, history, mark, group, outcome):
+    path = history(spend(mark, group, ("620", outcome)))
+    sentence = (
+        f"Row 2: the amount '3{group}530' can be read in two ways, as 3530 or as 3.53, and nothing else in the file "
+        "tells which; write all numbers without thousands separators, or give `--decimal comma` or `--decimal "
+        "point` to `import` or `fit`."
+    )
+    with pytest.raises(ap.InvalidValue, match=re.escape(sentence)):
+        import_history(ads, path)
+    assert ads.version == 1
+    names = ("comma", "point") if group == "." else ("point", "comma")
+    assert [read_history(path, decimal=name)[0][0].amount for name in names] == [3530, 3.53]
+    with pytest.raises(ap.InvalidValue, match="`decimal` must be one of 'point', 'comma'; got 'dot'"):
+        read_history(path, decimal="dot")
+
+
+@pytest.mark.parametrize(
+    "others",
+    [("3.5", "1"), ("100.25", "1"), ("1200", "1"), ("0.125", "1"), ("7", "0.5"), ("1234.567", "1"), ("1e3", ".5")],
+)
+def test_three_decimals_are_decimals_in_a_plain_file(history, others):
+    found, _ = read_history(history(f"date,arm,amount,outcome\n1,a,12.345,7\n1,b,{','.join(others)}\n"))
+    assert [line.amount for line in found] == [12.345, float(others[0])]
+
+
+def test_periods_follow_their_dates_whatever_the_order_of_the_file(history, sqlite):
+    rows = [f"2026-03-{day:02d},{arm},50,{50 * (day if arm == 'search' else 20 - day)}"
+            for day in range(1, 13) for arm in ("search", "social")]  # fmt: skip
+    told = []
+    for name, lines in (("forth", rows), ("back", rows[::-1])):
+        campaign = ap.Campaign.create(name, ARMS, budget=100, b=0.75, sigma=2, half_life=4, db=sqlite)
+        import_history(campaign, history("\n".join(["Date,ARM, Amount,outcome", *lines])))
+        assert [line.date for line in campaign.history()] == [row[:10] for row in rows]
+        told.append(campaign.beliefs().mean.tolist())
+    assert told[0] == pytest.approx(told[1], rel=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("dates", "order", "said"),
+    [
+        (("2026-02-01", "2026-01-15"), (1, 0), "in date order, from 2026-01-15 to 2026-02-01"),
+        (("1.2.2026", "15.1.2026"), (1, 0), "in date order, from 15.1.2026 to 1.2.2026"),
+        (("2026-W10", "2026-W09"), (1, 0), "in date order, from 2026-W09 to 2026-W10"),
+        (("2026-02", "2026-01"), (1, 0), "in date order, from 2026-01 to 2026-02"),
+        (("2026/2/1", "2026-01-31T23:59:59+00:00"), (1, 0),
+         "in date order, from 2026-01-31T23:59:59+00:00 to 2026/2/1"),
+        (("week 3", "week 2"), (0, 1), "in file order, from week 3 to week 2, as 'week 3' is not read as a date"),
+        (("2026-02-01", "next week"), (0, 1),
+         "in file order, from 2026-02-01 to next week, as 'next week' is not read as a date"),
+        (("2/1/2026", "1/2/2026"), (0, 1),
+         "in file order, from 2/1/2026 to 1/2/2026, as '2/1/2026' is not read as a date"),
+        (("2026-14", "2026-13"), (0, 1),
+         "in file order, from 2026-14 to 2026-13, as '2026-14' is not read as a date"),
+    ],
+)  # fmt: skip
+def test_the_order_of_periods_is_said(history, dates, order, said):
+    text = "".join(f"{date},a,{place + 1},1\n" for place, date in enumerate(dates))
+    found, _ = read_history(history("date,arm,amount,outcome\n" + text))
+    assert [line.amount - 1 for line in found] == list(order)
+    assert order_said(line.date for line in found) == said
+
+
 def test_unknown_arms_are_refused_or_added(ads, history):
     path = history(HISTORY + "2026-01-03,radio,10,3\n")
     with pytest.raises(ap.InvalidValue, match="Row 6: arm 'radio' is not known"):
@@ -141,8 +232,13 @@ def test_unknown_arms_are_refused_or_added(ads, history):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "Row 1: one column named 'date' is needed"),
-        ("date,arm,amount\n", "Row 1: one column named 'outcome' is needed"),
+        ("", "The file 'history.csv' is empty."),
+        (
+            "date,arm,amount\n",
+            "Row 1: one column named 'outcome' is needed, or say which one is the outcome (`--outcome-column` on the "
+            "command line); found are date, arm, amount.",
+        ),
+        ("Date,DATE,arm,amount,outcome\n", "Row 1: one column named 'date' is needed"),
         ("date,arm,amount,outcome\n", "has no rows"),
         (HISTORY + "2026-01-03,search,x,3\n", "Row 6: the amount must be a number; got 'x'"),
         (HISTORY + "2026-01-03,search,nan,3\n", "Row 6: the amount must be a number"),
@@ -156,7 +252,13 @@ def test_unknown_arms_are_refused_or_added(ads, history):
         (HISTORY + "2026-01-03,,1,1\n", "Row 6: the arm must be"),
         (HISTORY + "2026-01-03,search,0,0\n", "Row 6: the amounts of 2026-01-03 must add up to more than 0"),
         (HISTORY + '2026-01-03,"search,1,1\n', "is not CSV"),
-        (b"\xff\xfe\x00", "it is not UTF-8 text"),
+        (HISTORY + "2026-02-30,search,1,1\n", "Row 6: the date must be a date that exists; got '2026-02-30'."),
+        (HISTORY + "30.2.2026,search,1,1\n", "Row 6: the date must be a date that exists; got '30.2.2026'."),
+        (HISTORY + "2026-01-03 25:00,search,1,1\n", "Row 6: the date must be a date that exists"),
+        (
+            b"\xff\xfe\x00",
+            "The file 'history.csv' cannot be read: it is not UTF-8 text, which spreadsheets save as “CSV UTF-8”.",
+        ),
     ],
 )
 def test_faults_are_named_with_their_row_and_nothing_is_taken_in(ads, history, text, sentence):
@@ -173,6 +275,17 @@ def test_the_exported_history_can_be_imported(ads, history, sqlite):
     import_history(twin, history(export_csv(ads)))
     for name in ARMS:
         assert twin.beliefs()[name].mean == pytest.approx(ads.beliefs()[name].mean, rel=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    "amounts", [(3.53, 3.530), (1234.567, 2.125), (2.125, 12.345), (1e-7, 5e17), (3530.0, 999.001)]
+)
+def test_exported_numbers_come_back_exactly(sqlite, history, amounts):
+    told = dict(zip(("a", "b"), amounts))
+    campaign = ap.Campaign.create("f", ("a", "b"), budget=10, b=0.75, db=sqlite)
+    campaign.record(campaign.split().ticket, told, told)
+    found, _ = read_history(history(export_csv(campaign)))
+    assert {line.arm: (line.amount, line.outcome) for line in found} == {arm: (x, x) for arm, x in told.items()}
 
 
 def test_a_name_that_looks_like_a_formula_is_made_harmless(sqlite, history):

@@ -400,12 +400,16 @@ def test_a_history_is_imported_whole_or_not_at_all(ads):
     for content, options, said in (
         ("date,arm,amount,outcome\nd,tv,1,1\n", {}, "Row 2: arm 'tv' is not known; the arms are search, social."),
         ("date,arm,amount,outcome\nd,search,x,1\n", {}, "Row 2: the amount must be a number; got 'x'."),
-        (b"\xff\xfe", {}, "The file 'history.csv' cannot be read: it is not UTF-8 text."),
+        (
+            b"\xff\xfe",
+            {},
+            "The file 'history.csv' cannot be read: it is not UTF-8 text, which spreadsheets save as “CSV UTF-8”.",
+        ),
         (
             HISTORY,
             {"date_column": "day"},
-            "Row 1: one column named 'day' is needed, or say which one is the date; "
-            "found are date, arm, amount, outcome.",
+            "Row 1: one column named 'day' is needed, or say which one is the date (`--date-column` on the command "
+            "line); found are date, arm, amount, outcome.",
         ),
         (HISTORY, {"file": "../x"}, "`file` must be the printable name of a file, without folders; got '../x'."),
     ):

@@ -689,6 +689,47 @@ def test_a_history_that_cannot_be_read_is_told_in_the_wizard(client, db):
     assert "There is no history yet" in error_of(junk)
 
 
+def test_a_spreadsheets_file_is_taken_as_meant_or_refused_in_the_wizard(client, db):
+    rows = ["date;arm;amount;outcome"]
+    for week in range(1, 9):
+        rows += [f"2026-W{week:02d};{arm};{week}.{week}50;{week}.{week * 7 % 10}00" for arm in ("x", "y")]
+    doubtful, clear = "\n".join(rows), "\n".join([*rows, "2026-W09;x;950,5;800"])
+    fields = {"name": "spring", "budget": "1200", "choice": "half", "take_in": "1", **arms("x", "y")}
+    for action in ("fit", "create"):
+        file = {"history": ("spend.csv", doubtful.encode(), "text/csv")}
+        page = post(client, "/new", action=action, **fields, files=file)
+        assert "'1.150'" in error_of(page)
+        assert "can be read in two ways, as 1150 or as 1.15" in error_of(page)
+        page = post(
+            client, "/new", action=action, **fields, files={"history": ("ansi.csv", b"d\xe9j\xe0", "text/csv")}
+        )
+        sentence = "The file 'ansi.csv' cannot be read: it is not UTF-8 text, which spreadsheets save as “CSV UTF-8”."
+        assert error_of(page) == f"Not done. {sentence}"
+    assert Campaign.names(db) == ()
+    post(client, "/new", action="create", **fields, files={"history": ("spend.csv", clear.encode(), "text/csv")})
+    assert [line.amount for line in Campaign.open("spring", db).history()][::16] == [1150, 950.5]
+
+
+def test_what_a_page_writes_into_its_fields_is_read_back(client, ads):
+    ads.split()
+    outcomes = {"search": 2.125, "social": 812.125}
+    ads.record(1, outcomes)
+    page = client.get("/campaigns/ads/tickets/1")
+    shown = dict(re.findall(r'name="(outcome:\w+)"[^>]*value="([^"]*)"', page.text))
+    assert {name: float(value) for name, value in shown.items()} == {f"outcome:{k}": x for k, x in outcomes.items()}
+    assert "Nothing was changed" in error_of(post(client, "/campaigns/ads/tickets/1/amend", **shown))
+    ads.bound_arm("social", 0.02125, 0.5)
+    low = re.search(
+        r'aria-label="Smallest share of social, percent" value="([^"]*)"', client.get("/campaigns/ads").text
+    )
+    post(client, "/campaigns/ads/arms", action="bound", arm="social", minimum=low[1], maximum="40")
+    assert [(arm.minimum, arm.maximum) for arm in ads.arms if arm.name == "social"] == [(0.02125, 0.4)]
+    ads.change(half_life=12.125)
+    settings = client.get("/campaigns/ads").text
+    half_life = re.search(r'name="half_life" value="([^"]*)"', settings)[1]
+    assert shared.number(half_life, "the half-life") == 12.125
+
+
 def test_the_wizard_adds_a_row_without_javascript(client):
     page = post(client, "/new", action="row", name="kept", **arms("a", "b"))
     assert len(re.findall('data-testid="arm"', page.text)) == 3
@@ -847,13 +888,13 @@ def test_every_file_that_a_page_names_is_there(client, ads):
 @pytest.mark.parametrize(
     ("typed", "value"),
     [("12", 12.0), ("-3.5", -3.5), ("1,234.5", 1234.5), ("12,5", 12.5), ("1 234,5", 1234.5), ("1e3", 1000.0),
-     ("−2", -2.0), ("1'000.25", 1000.25), ("1,234,567.", 1234567.0)],
+     ("−2", -2.0), ("1'000.25", 1000.25), ("1,234,567.", 1234567.0), ("1 840", 1840.0), ("0.125", 0.125)],
 )  # fmt: skip
 def test_numbers_are_read_as_they_are_written(typed, value):
     assert shared.number(typed, "x") == value
 
 
-@pytest.mark.parametrize("typed", ["", "x", "1,234", "1,2,3", "nan", "inf", "0x10", "1e999", "12,34,567"])
+@pytest.mark.parametrize("typed", ["", "x", "1,234", "1.234", "1,2,3", "nan", "inf", "0x10", "1e999", "12,34,567"])
 def test_what_is_no_clear_number_is_refused(typed):
     with pytest.raises(InvalidValue):
         shared.number(typed, "the budget")

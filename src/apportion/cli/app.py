@@ -21,10 +21,12 @@ from apportion.cli import (
     serve,
     token,
 )
+from apportion.cli.refusals import Commands
 from apportion.errors import ApportionError
 
 app = typer.Typer(
     name="apportion",
+    cls=Commands,
     help="Split a renewable budget over options with unknown, noisy returns, and learn from what comes back.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -87,6 +89,7 @@ def fit(
     sigma: Annotated[str, typer.Option(help="The scale of the noise: common to all arms, or per-arm.")] = "common",
     level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
     tails: Annotated[str, typer.Option(help="gaussian, or measured: heavy tails widen the intervals.")] = "gaussian",
+    decimal: Annotated[str | None, typer.Option(help="comma or point; found out by default.")] = None,
     plot: Annotated[
         Path | None, typer.Option(help="The picture (.png, .svg or .pdf); beside the file by default.")
     ] = None,
@@ -98,7 +101,7 @@ def fit(
     """
     from apportion.cli.fit import show_fit
 
-    show_fit(file, (arm_column, amount_column, outcome_column), sigma, level, tails, plot, json)
+    show_fit(file, (arm_column, amount_column, outcome_column), sigma, level, tails, plot, json, decimal)
 
 
 @app.command()

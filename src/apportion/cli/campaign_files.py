@@ -20,28 +20,33 @@ def import_(
     amount_column: Annotated[str, typer.Option(help="The column of the amounts.")] = "amount",
     outcome_column: Annotated[str, typer.Option(help="The column of the outcomes.")] = "outcome",
     delimiter: Annotated[str | None, typer.Option(help="Between cells; found out by default.")] = None,
+    decimal: Annotated[str | None, typer.Option(help="comma or point; found out by default.")] = None,
     add_arms: Annotated[bool, typer.Option("--add-arms", help="Add arms that are not known.")] = False,
     again: Annotated[bool, typer.Option("--again", help="Also if it was imported before.")] = False,
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """Take in a history: each date becomes a split with its outcomes. All rows, or none.
+    """Take in a history: each date becomes a split with its outcomes, in the order of the dates. All rows, or none.
 
     Example: apportion import ads history.csv --arm-column channel --amount-column spend --outcome-column sales
     """
     from apportion.cli import campaign_show as show
     from apportion.live.campaign import Campaign
-    from apportion.live.files import import_history
+    from apportion.live.dates import order_said
+    from apportion.live.files import import_history, read_history
 
-    done = import_history(
-        Campaign.open(name, db), file, add_arms=add_arms, again=again, date=date_column, arm=arm_column,
-        amount=amount_column, outcome=outcome_column, delimiter=delimiter,
-    )  # fmt: skip
+    columns: dict[str, Any] = {
+        "date": date_column, "arm": arm_column, "amount": amount_column, "outcome": outcome_column,
+        "delimiter": delimiter, "decimal": decimal,
+    }  # fmt: skip
+    campaign = Campaign.open(name, db)
+    order = order_said(line.date for line in read_history(file, **columns)[0])
+    done = import_history(campaign, file, add_arms=add_arms, again=again, **columns)
     if json:
-        show.show_json(done)
+        show.show_json({**done._asdict(), "order": order})
     else:
         more = f" Added: {', '.join(done.arms_added)}." if done.arms_added else ""
-        show.say(f"{done.rows} rows on {done.tickets} dates were taken in from {done.file}.{more}")
+        show.say(f"{done.rows} rows on {done.tickets} dates were taken in from {done.file}, {order}.{more}")
 
 
 def export(
@@ -135,38 +140,34 @@ def read_outcomes(path: Path) -> list[Told]:
     import csv
     import io
 
-    from apportion.live.files import _delimiter, _number
+    from apportion import written
+    from apportion.live.files import _delimiter, _number, _rows
 
     text = read_text(path)
-    mark = _delimiter(text)
-    found = []
     try:
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
-        header = [name.strip().lower() for name in next(rows, [])]
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
+        header = [name.strip().lower() for name in next(reader, [])]
         if header.count("arm") != 1 or header.count("outcome") != 1:
-            raise InvalidValue(
-                f"Row 1: columns named arm and outcome are needed; found are {', '.join(header[:20])}."
-            )
-        for cells in rows:
-            row = rows.line_num
-            if not any(cell.strip() for cell in cells):
-                continue
-            if len(cells) != len(header):
-                raise InvalidValue(f"Row {row}: {len(header)} cells are needed; got {len(cells)}.")
-            value: dict[str, Any] = {name: cell.strip() for name, cell in zip(header, cells)}
-            nothing = value["outcome"].lower() in ("", "none", "no data", "na", "nan")
-            outcome = None if nothing else _number(value["outcome"], "outcome", row, mark)
-            amount = _number(value["amount"], "amount", row, mark) if value.get("amount") else None
-            ticket = None
-            if value.get("ticket"):
-                if not value["ticket"].isascii() or not value["ticket"].isdigit() or len(value["ticket"]) > 15:
-                    raise InvalidValue(f"Row {row}: the ticket must be a number; got {value['ticket'][:50]!r}.")
-                ticket = int(value["ticket"])
-            found.append(Told(ticket, value["arm"], outcome, amount))
+            listed = ", ".join(header[:20]) or "none"
+            raise InvalidValue(f"Row 1: columns named arm and outcome are needed; found are {listed}.")
+        rows = list(_rows(reader, {name: place for place, name in enumerate(header)}, len(header)))
     except csv.Error as error:
         raise InvalidValue(f"The file {path.name!r} is not CSV: {error}.") from error
-    if not found:
+    if not rows:
         raise InvalidValue(f"The file {path.name!r} has no rows.")
+    columns = [[value.get(name, "") for _, value in rows] for name in ("amount", "outcome")]
+    of_amounts, of_outcomes = written.decimals(columns)
+    found = []
+    for row, value in rows:
+        nothing = value["outcome"].lower() in ("", "none", "no data", "na", "nan")
+        outcome = None if nothing else _number(value["outcome"], "outcome", row, of_outcomes)
+        amount = _number(value["amount"], "amount", row, of_amounts) if value.get("amount") else None
+        ticket = None
+        if value.get("ticket"):
+            if not value["ticket"].isascii() or not value["ticket"].isdigit() or len(value["ticket"]) > 15:
+                raise InvalidValue(f"Row {row}: the ticket must be a number; got {value['ticket'][:50]!r}.")
+            ticket = int(value["ticket"])
+        found.append(Told(ticket, value["arm"], outcome, amount))
     return found
 
 
@@ -175,7 +176,9 @@ def read_text(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeError as error:
-        raise InvalidValue(f"The file {path.name!r} is not UTF-8 text.") from error
+        from apportion.written import NOT_UTF8
+
+        raise InvalidValue(f"The file {path.name!r} cannot be read: {NOT_UTF8}.") from error
     except (OSError, ValueError) as error:
         raise InvalidValue(f"The file {str(path)!r} cannot be read: {getattr(error, 'strerror', error)}.") from error
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from apportion import written
 from apportion.beliefs import interval
 from apportion.errors import InvalidValue
 from apportion.live.campaign import Campaign
@@ -114,6 +115,10 @@ def show_status(status: Status) -> None:
     say("\n".join([*lines, *status.notes]))
 
 
+# What `pairs` may be asked for that is a part of the budget.
+SHARES = ("minimum", "maximum", "pin")
+
+
 def pairs(given: Iterable[str], what: str = "outcome") -> dict[str, float | None]:
     """'a=812' as a name and a number; 'a=none' for no data."""
     found: dict[str, float | None] = {}
@@ -126,7 +131,7 @@ def pairs(given: Iterable[str], what: str = "outcome") -> dict[str, float | None
         if what == "outcome" and value.strip().lower() in ("none", "no-data", "nodata", "na"):
             found[name] = None
             continue
-        found[name] = number(value, f"the {what} of '{name}'")
+        found[name] = number(value, f"the {what} of '{name}'", what in SHARES)
     return found
 
 
@@ -135,12 +140,15 @@ def numbers(given: Iterable[str], what: str) -> dict[str, float]:
     return {name: value for name, value in pairs(given, what).items() if value is not None}
 
 
-def number(text: str, what: str) -> float:
-    """A number that a person typed."""
+def number(text: str, what: str, share: bool = False) -> float:
+    """A number that a person or a program typed: as Python writes it, else as people do where that is clear."""
     try:
         return float(text.strip().replace("_", ""))
     except ValueError:
-        raise InvalidValue(f"`{what}` must be a number; got {text[:60]!r}.") from None
+        if share:
+            allowed = "a share from 0 to 1, for example 0.6"
+            raise InvalidValue(f"{what[:1].upper()}{what[1:]} must be {allowed}; got {text[:60]!r}.") from None
+        return written.number(text, what)
 
 
 def _quoted(name: str) -> str:

@@ -25,13 +25,16 @@ def show_fit(
     tails: str,
     plot: Path | None,
     as_json: bool,
+    decimal: str | None,
 ) -> None:
     """Fit, draw, and print."""
     target = file.with_name(f"{file.stem}-fit.png") if plot is None else plot
     if target.suffix.lower() not in PICTURES:
         raise checks.refuse("--plot", f"a file that ends in {', '.join(PICTURES)}", str(target))
     arm, amount, outcome = columns
-    fit = fit_noise(file, arm=arm, amount=amount, outcome=outcome, sigma=sigma, level=level, tails=tails)
+    fit = fit_noise(
+        file, arm=arm, amount=amount, outcome=outcome, sigma=sigma, level=level, tails=tails, decimal=decimal
+    )
     trouble = _draw(fit, target, wanted=plot is not None)
     if as_json:
         print(json.dumps({**fit.to_dict(), "picture": None if trouble else str(target)}, indent=2, allow_nan=False))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from apportion import checks
+from apportion import checks, written
 from apportion.errors import InvalidValue
 from apportion.fit.likelihood import Floats
 
@@ -49,11 +49,13 @@ class _Columns(NamedTuple):
         return f"line {self.lines[index]} of {self.source}"
 
 
-def read_history(history: Any, arm: str, amount: str, outcome: str) -> History:
+def read_history(history: Any, arm: str, amount: str, outcome: str, decimal: str | None = None) -> History:
     """The observations of `history`, a data frame, a path of a CSV file, a mapping of columns, or rows.
 
-    Rows are mappings with the three names, or triples (arm, amount, outcome). Other columns are ignored.
+    Rows are mappings with the three names, or triples (arm, amount, outcome). Other columns are ignored. `decimal`,
+    "point" or "comma", is for numbers that are text; by default these tell it, see `apportion.written`.
     """
+    given = written.decimal_name(decimal)
     wanted = (_column_name("arm", arm), _column_name("amount", amount), _column_name("outcome", outcome))
     if len(set(wanted)) < 3:
         raise checks.refuse("outcome", "a column of its own, as `arm` and `amount`", outcome)
@@ -61,7 +63,7 @@ def read_history(history: Any, arm: str, amount: str, outcome: str) -> History:
     if len({len(column) for column in columns.values}) > 1:
         lengths = ", ".join(str(len(column)) for column in columns.values)
         raise InvalidValue(f"`history` must have columns of one length; got {lengths} rows.")
-    return _checked(columns, wanted)
+    return _checked(columns, wanted, given)
 
 
 def _column_name(name: str, value: Any) -> str:
@@ -124,9 +126,10 @@ def _from_csv(path: Path, wanted: Wanted) -> _Columns:
             marks = max(",;\t", key=first.count)
             reader = csv.reader(file, delimiter=marks)
             head = [name.strip() for name in next(reader, [])]
-            if missing := [name for name in wanted if name not in head]:
+            found = {name: written.column_place(head, name) for name in wanted}
+            places = [place for place in found.values() if place is not None]
+            if missing := [name for name, place in found.items() if place is None]:
                 raise _lacks(missing, head, f" in {path.name}")
-            places = [head.index(name) for name in wanted]
             values: list[list[str]] = [[], [], []]
             lines = []
             for row in reader:
@@ -142,8 +145,10 @@ def _from_csv(path: Path, wanted: Wanted) -> _Columns:
         raise checks.refuse("history", "the path of a CSV file that exists", str(path)) from None
     except IsADirectoryError:
         raise checks.refuse("history", "the path of a CSV file, not of a folder", str(path)) from None
-    except (UnicodeDecodeError, csv.Error):
-        raise checks.refuse("history", "a CSV file in UTF-8", str(path)) from None
+    except UnicodeDecodeError:
+        raise InvalidValue(f"The file {path.name!r} cannot be read: {written.NOT_UTF8}.") from None
+    except csv.Error as error:
+        raise InvalidValue(f"The file {path.name!r} is not CSV: {error}.") from None
     except OSError as error:
         raise checks.refuse("history", f"a CSV file that can be read ({error.strerror})", str(path)) from None
     return _Columns(values, lines, path.name)
@@ -156,8 +161,10 @@ def _lacks(missing: list[str], there: list[str], where: str = "") -> InvalidValu
     return InvalidValue(f"`history` must have {columns}{named}{where}; got {listed or 'no columns'}.")
 
 
-def _checked(columns: _Columns, wanted: Wanted) -> History:
+def _checked(columns: _Columns, wanted: Wanted, decimal: str | None) -> History:
     arm, amount, outcome = wanted
+    texts = [[value for value in column if isinstance(value, str)] for column in columns.values[1:]]
+    of_amounts, of_outcomes = written.decimals(texts, decimal)
     places: dict[str, int] = {}
     codes, amounts, outcomes = [], [], []
     skipped = 0
@@ -165,11 +172,11 @@ def _checked(columns: _Columns, wanted: Wanted) -> History:
         label = "" if name is None or name != name else str(name).strip()
         if not label:
             raise checks.refuse(arm, f"the name of an arm in {columns.row(index)}", name)
-        x = _number(spent)
+        x = _number(spent, of_amounts, amount, columns, index)
         if x is None or not (x == 0.0 or SMALLEST <= x <= LARGEST):
             allowed = "a number of at least 0" if x is None or x < 0 else "0 or between 1e-60 and 1e60"
             raise checks.refuse(amount, f"{allowed} in {columns.row(index)}", spent)
-        y = _number(came)
+        y = _number(came, of_outcomes, outcome, columns, index)
         if x == 0.0 and (y == 0.0 or came is None or came == "" or came != came):
             skipped += 1
             continue
@@ -183,8 +190,11 @@ def _checked(columns: _Columns, wanted: Wanted) -> History:
     return History(tuple(places), np.array(codes, np.intp), np.array(amounts), np.array(outcomes), skipped)
 
 
-def _number(value: Any) -> float | None:
+def _number(value: Any, decimal: str | None, name: str, columns: _Columns, index: int) -> float | None:
     """`value` as a finite float; None for anything else, also for a blank."""
+    if isinstance(value, str):
+        where = f"`{name}` {value[:50]!r} in {columns.row(index)}"
+        return written.cell(value, decimal, where, written.SAY_DECIMAL)
     if isinstance(value, bool) or value is None:
         return None
     try:

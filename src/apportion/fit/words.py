@@ -21,7 +21,8 @@ _UNEQUAL = 0.001
 
 
 def sentences(fit: NoiseFit) -> list[str]:
-    """The summary, a sentence or two per line."""
+    """The summary, a sentence or two per line. It is read in Python, on the command line and on a page: options are
+    named so that all can find them."""
     arms = len(fit.arms.names)
     low, high = (f"{end:.2f}" for end in fit.b_interval)
     sigma, amount = _three(fit.sigma), float(np.exp(np.mean(np.log(fit.amounts))))
@@ -39,7 +40,7 @@ def sentences(fit: NoiseFit) -> list[str]:
             "something besides the amount drives the noise, such as means that drift or arms of different scale."
         )
     if fit.stretch > _HEAVY:
-        done = "they are" if fit.tails == "measured" else "tails='measured' makes them so"
+        done = "they are" if fit.tails == "measured" else "with tails set to measured they are"
         lines.append(
             f"The noise has heavier tails than a Gaussian: intervals should be {fit.stretch:.1f} times as wide as "
             f"for Gaussian noise; {done}."
@@ -48,8 +49,8 @@ def sentences(fit: NoiseFit) -> list[str]:
         own = [value for value in fit.arms.sigmas if value > 0]
         least, most = together(min(own), max(own))
         lines.append(
-            f"The arms differ in scale (σ of their own from {least} to {most}): compare with sigma='per-arm', where "
-            "only changes of amount within an arm count."
+            f"The arms differ in scale (σ of their own from {least} to {most}): compare with sigma set to per-arm, "
+            "where only changes of amount within an arm count."
         )
     if fit.skipped:
         rows = (

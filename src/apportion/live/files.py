@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from apportion import checks
+from apportion import checks, written
 from apportion.errors import ApportionError, Conflict, IncompatibleState, InvalidValue
 from apportion.live.campaign import Campaign
+from apportion.live.dates import moment
 from apportion.live.desk import write_key
 from apportion.live.events import KINDS, Event
 from apportion.live.history import Line
@@ -173,7 +174,7 @@ def _cell(line: Line, column: str) -> str:
     if column == "arm" and value[:1] in "=+-@":
         return "'" + str(value)  # a spreadsheet would take it for a formula
     if isinstance(value, float):
-        return repr(value)
+        return written.plain(value)  # whatever else is in the file, it is read back as it was
     return "" if value is None else str(value)
 
 
@@ -208,38 +209,48 @@ def read_history(
     amount: str = "amount",
     outcome: str = "outcome",
     delimiter: str | None = None,
+    decimal: str | None = None,
 ) -> tuple[list[Observation], str]:
-    """The lines of a CSV file and its digest. Every fault is named with its row; columns are mapped by name."""
-    file = Path(path)
+    """The lines of a CSV file and its digest. Every fault is named with its row; columns are mapped by name.
+
+    Lines come in the order of their dates; in that of the file where one of these is no date but a name ("week 3").
+    `decimal` is "point" or "comma"; by default the file tells it, see `apportion.written`.
+    """
+    file, given = Path(path), written.decimal_name(decimal)
     try:
         content = file.read_bytes()
         text = content.decode("utf-8-sig")
+    except UnicodeError as error:
+        raise InvalidValue(f"The file {file.name!r} cannot be read: {written.NOT_UTF8}.") from error
     except (OSError, ValueError) as error:
-        why = "it is not UTF-8 text" if isinstance(error, UnicodeError) else getattr(error, "strerror", "") or error
+        why = getattr(error, "strerror", "") or error
         raise InvalidValue(f"The file {str(path)!r} cannot be read: {why}.") from error
     if "\0" in text:
         raise InvalidValue(f"The file {file.name!r} is not a text file.")
+    if not text.strip():
+        raise InvalidValue(f"The file {file.name!r} is empty.")
     mark = delimiter or _delimiter(text)
     try:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
         header = [name.strip() for name in next(reader, [])]
         places = {}
         for label, column in (("date", date), ("arm", arm), ("amount", amount), ("outcome", outcome)):
-            if header.count(column) != 1:
-                found = ", ".join(header[:20]) or "none"
+            place = written.column_place(header, column)
+            if place is None:
                 raise InvalidValue(
-                    f"Row 1: one column named '{column}' is needed, or say which one is the {label}; "
-                    f"found are {found}."
+                    f"Row 1: one column named '{column}' is needed, or say which one is the {label} "
+                    f"(`--{label}-column` on the command line); found are {', '.join(header[:20]) or 'none'}."
                 )
-            places[label] = header.index(column)
-        found_rows = list(_observations(reader, places, len(header), mark))
+            places[label] = place
+        rows = list(_rows(reader, places, len(header)))
     except csv.Error as error:
         raise InvalidValue(f"The file {file.name!r} is not CSV: {error}.") from error
     except TypeError as error:
         raise InvalidValue("`delimiter` must be one character.") from error
-    if not found_rows:
+    if not rows:
         raise InvalidValue(f"The file {file.name!r} has no rows.")
-    return found_rows, hashlib.sha256(content).hexdigest()
+    marks = written.decimals([[value[label] for _, value in rows] for label in ("amount", "outcome")], given)
+    return _in_order(list(_observations(rows, *marks))), hashlib.sha256(content).hexdigest()
 
 
 def _delimiter(text: str) -> str:
@@ -247,15 +258,20 @@ def _delimiter(text: str) -> str:
     return max((",", ";", "\t"), key=first.count)
 
 
-def _observations(reader: Any, places: Mapping[str, int], width: int, mark: str) -> Iterator[Observation]:
-    seen: dict[tuple[str, str], int] = {}
+def _rows(reader: Any, places: Mapping[str, int], width: int) -> Iterator[tuple[int, dict[str, str]]]:
     for cells in reader:
-        row = reader.line_num
         if not any(cell.strip() for cell in cells):
             continue
         if len(cells) != width:
-            raise InvalidValue(f"Row {row}: {width} cells are needed; got {len(cells)}.")
-        value = {label: cells[place].strip() for label, place in places.items()}
+            raise InvalidValue(f"Row {reader.line_num}: {width} cells are needed; got {len(cells)}.")
+        yield reader.line_num, {label: cells[place].strip() for label, place in places.items()}
+
+
+def _observations(
+    rows: Iterable[tuple[int, dict[str, str]]], of_amounts: str | None, of_outcomes: str | None
+) -> Iterator[Observation]:
+    seen: dict[tuple[str, str], int] = {}
+    for row, value in rows:
         if not value["date"] or len(value["date"]) > 40 or not value["date"].isprintable():
             raise InvalidValue(f"Row {row}: the date must be a short printable text; got {value['date'][:50]!r}.")
         name = value["arm"][1:] if value["arm"][:1] == "'" and value["arm"][1:2] in "=+-@" else value["arm"]
@@ -265,25 +281,31 @@ def _observations(reader: Any, places: Mapping[str, int], width: int, mark: str)
             before = seen[value["date"], name]
             raise InvalidValue(f"Row {row}: arm '{name}' on {value['date']} was there before, in row {before}.")
         seen[value["date"], name] = row
-        amount = _number(value["amount"], "amount", row, mark)
+        amount = _number(value["amount"], "amount", row, of_amounts, written.SAY_DECIMAL)
         if amount < 0:
             raise InvalidValue(f"Row {row}: the amount must be a number of at least 0; got {value['amount']}.")
         nothing = value["outcome"].lower() in _NOTHING
-        outcome = None if nothing else _number(value["outcome"], "outcome", row, mark)
+        outcome = None if nothing else _number(value["outcome"], "outcome", row, of_outcomes, written.SAY_DECIMAL)
         if amount == 0 and outcome:
             raise InvalidValue(f"Row {row}: an outcome of {value['outcome']} from an amount of 0 cannot be.")
         yield Observation(row, value["date"], name, amount, outcome)
 
 
-def _number(text: str, label: str, row: int, mark: str) -> float:
-    plain = text.replace(",", ".") if mark != "," and text.count(",") == 1 and "." not in text else text
-    try:
-        value = float(plain) if "_" not in plain else math.nan
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value) or abs(value) > 1e100 or 0 < abs(value) < 1e-100:
+def _number(text: str, label: str, row: int, decimal: str | None, remedy: str = "") -> float:
+    value = written.cell(text, decimal, f"Row {row}: the {label} {text[:50]!r}", remedy)
+    if value is None or abs(value) > 1e100 or 0 < abs(value) < 1e-100:
         raise InvalidValue(f"Row {row}: the {label} must be a number; got {text[:50]!r}.")
     return value
+
+
+def _in_order(found: list[Observation]) -> list[Observation]:
+    """By date where all are dates, else as in the file."""
+    moments = {}
+    for line in found:
+        if line.date not in moments:
+            moments[line.date] = moment(line.date, line.row)
+    known = {date: when for date, when in moments.items() if when is not None}
+    return sorted(found, key=lambda line: known[line.date]) if len(known) == len(moments) else found
 
 
 def import_history(
@@ -291,8 +313,9 @@ def import_history(
 ) -> Imported:
     """Take in a history file: each date becomes a split that was spent, with its outcomes. All or nothing.
 
-    `columns` maps the names of the columns (see `read_history`). Arms that are not known are refused, or added with
-    `add_arms`. A file that was imported before is refused unless `again`.
+    Splits follow each other as their dates do, or as in the file where these are names such as "week 3". `columns`
+    maps the names of the columns, and says `delimiter` and `decimal` (see `read_history`). Arms that are not known
+    are refused, or added with `add_arms`. A file that was imported before is refused unless `again`.
     """
     found, digest = read_history(path, **columns)
     name = Path(path).name[:200]
@@ -304,7 +327,7 @@ def import_history(
                 )
         ledger = book.ledger
         added = []
-        for line in found:
+        for line in sorted(found):  # as in the file
             if line.arm not in ledger.allocator.places:
                 if not add_arms:
                     known = ", ".join(list(ledger.allocator.places)[:20])

@@ -1,10 +1,8 @@
-"""What all pages share: templates, messages to the visitor, numbers that people type."""
+"""What all pages share: templates, messages to the visitor, what people type (numbers: `apportion.written`)."""
 
 from __future__ import annotations
 
 import functools
-import math
-import re
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from hashlib import sha256
@@ -22,6 +20,8 @@ from apportion._version import __version__
 from apportion.errors import ApportionError, Conflict, InvalidValue, UnknownName
 from apportion.tables import percent, readable, together
 from apportion.web.security import csrf_of
+from apportion.written import number as number
+from apportion.written import plain
 
 HERE = Path(__file__).parent.parent
 STATIC = HERE / "static"
@@ -139,39 +139,6 @@ def text(form: Any, name: str) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+\.\d*")
-_AMBIGUOUS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
-_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
-
-
-def number(typed: str, what: str) -> float:
-    """A number that a person typed: 1234.5, 1,234.5 and 12,5 are clear; 1,234 is not, and is refused.
-
-    >>> number("1,234.5", "the budget"), number("12,5", "the budget")
-    (1234.5, 12.5)
-    >>> number("1,234", "the budget")
-    Traceback (most recent call last):
-    ...
-    apportion.errors.InvalidValue: The budget can be read in two ways; write 1234 or 1.234, not '1,234'.
-    """
-    plain = re.sub(r"[\s_'’]", "", typed).replace("−", "-")
-    what = what[:1].upper() + what[1:]
-    if _AMBIGUOUS.fullmatch(plain):
-        pair = f"{plain.replace(',', '')} or {plain.replace(',', '.', 1)}"
-        raise InvalidValue(f"{what} can be read in two ways; write {pair}, not {typed[:60]!r}.")
-    if _THOUSANDS.fullmatch(plain):
-        plain = plain.replace(",", "")
-    elif _DECIMAL_COMMA.fullmatch(plain):
-        plain = plain.replace(",", ".")
-    try:
-        value = float(plain)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise InvalidValue(f"{what} must be a number such as 812.50; got {typed[:60]!r}.")
-    return value
-
-
 def optional(typed: str, what: str) -> float | None:
     """A number, or None where nothing was typed."""
     return number(typed, what) if typed else None
@@ -194,15 +161,19 @@ def share(typed: str, what: str) -> float | None:
 
 
 def plain_number(value: float | None) -> str:
-    """A number for a field: every digit, no separators; empty for None."""
-    return (
-        "" if value is None else repr(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(value)
-    )
+    """A number for a field: every digit, no separators, and read back as it is; empty for None.
+
+    >>> plain_number(5000.0), plain_number(2.125), plain_number(None)
+    ('5000', '2.1250', '')
+    """
+    if value is None:
+        return ""
+    return repr(int(value)) if float(value).is_integer() and abs(value) < 1e15 else plain(value)
 
 
 def plain_percent(value: float) -> str:
     """A share as the number of its percentage, for a field."""
-    return f"{100 * value:.10g}"
+    return plain_number(float(f"{100 * value:.10g}"))
 
 
 # In templates

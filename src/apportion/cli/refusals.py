@@ -1,0 +1,55 @@
+"""What is said where an option or argument is no number: which one, what is allowed, what was given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from apportion import written
+from apportion.checks import shown
+from apportion.errors import InvalidValue
+
+
+class Commands(TyperGroup):
+    """All commands; a number that cannot be read is refused in a sentence of ours, below the usage of the command."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was named."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            sentence = _sentence(error)
+            if sentence is None:
+                raise
+            raise _Refused(sentence, ctx=error.ctx, param=error.param) from None
+
+
+class _Refused(typer.BadParameter):
+    def format_message(self) -> str:
+        return self.message
+
+
+def _sentence(error: typer.BadParameter) -> str | None:
+    """None where what the parser says will do: an older one names what was given by itself."""
+    errors = getattr(error.__cause__, "errors", None)
+    if errors is None or error.param is None:
+        return None
+    fault = errors()[0]
+    kind, given, name = str(fault["type"]), fault["input"], f"`{max(error.param.opts, key=len)}`"
+    if kind.startswith("int_"):
+        return f"{name} must be a whole number; got {shown(given)}."
+    if kind == "float_parsing":
+        part = written.readings(str(given).rstrip("% "))
+        if len(part) == 1 and "%" in str(given):
+            return f"{name} must be a number, such as {part[0] / 100:g}; got {shown(given)}."
+        try:
+            value = written.number(str(given), name)
+        except InvalidValue as refusal:
+            return str(refusal)
+        return f"{name} must be a number in the form {value!r}; got {shown(given)}."
+    for bound, words in (("ge", "of at least"), ("le", "of at most")):
+        if bound in fault.get("ctx", {}):
+            return f"{name} must be a number {words} {fault['ctx'][bound]}; got {shown(given)}."
+    return None
