@@ -221,9 +221,9 @@ def test_a_different_outcome_is_refused(other):
     allocator.tell(1, {"search": 4.0, "video": None})
     with Refused(allocator, ap.Conflict) as refusal:
         allocator.tell(1, other)
-    arm, value = ("video", "no data") if "video" in other else ("search", "4")
+    arm, has = ("video", "no data") if "video" in other else ("search", "an outcome of 4")
     assert refusal.sentence == (
-        f"Ticket 1 already has an outcome of {value} from an amount of 3 for '{arm}'; use `amend` to correct it."
+        f"Ticket 1 already has {has} from an amount of 3 for '{arm}'; use `amend` to correct it."
     )
 
 

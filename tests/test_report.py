@@ -197,3 +197,11 @@ def test_pretty_data_is_json():
     value = {"list": list(range(100)), "deep": [{"name": "x" * 50, "é": None}] * 3, "empty": {}}
     assert json.loads(report.pretty(value)) == value
     assert len(report.pretty(value).splitlines()) < 12
+
+
+def test_sentences_wrap_and_told_numbers_go_to_the_right():
+    rows = pd.DataFrame({"arm": ["a", "b"], "amount": ["1,666.67", "3.00"], "why": ["Leads.", "word " * 20]})
+    page = report.Page("Split").table(rows, right=["amount"]).html()
+    assert '<th scope="col" class="word">arm</th><th scope="col">amount</th>' in page
+    assert '<td class="word">b</td><td>3.00</td><td class="word long">word ' in page
+    assert ".long { white-space: normal;" in page

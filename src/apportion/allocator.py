@@ -189,7 +189,7 @@ class Allocator:
         self._memory = memory if active is None else _placed(memory, active, self._memory)
         everywhere = given if active is None else _placed(given, active, np.zeros(len(self._memory)))
         ticket = self._tickets.issue(everywhere)
-        beliefs = self._believe(names, seen)
+        beliefs = self._believe(names, past, active)
         return Split(ticket, amount, names, shares, given, wanted, self.policy, memory, beliefs)
 
     def tell(
@@ -210,9 +210,11 @@ class Allocator:
         conflict = held.told & (changed | (news.amounts != held.amounts))
         if conflict.any():
             place = int(conflict.argmax())
+            outcome, arm = held.outcomes[place], self._roster.names[place]
+            has = "no data" if math.isnan(outcome) else f"an outcome of {outcome_shown(outcome)}"
             raise Conflict(
-                f"Ticket {held.number} already has an outcome of {outcome_shown(held.outcomes[place])} from an "
-                f"amount of {held.amounts[place]:g} for '{self._roster.names[place]}'; use `amend` to correct it."
+                f"Ticket {held.number} already has {has} from an amount of {held.amounts[place]:g} for '{arm}'; use "
+                "`amend` to correct it."
             )
         fresh = np.where(news.named & ~held.told, news.outcomes, math.nan)
         self._past.update(self._wide(news.amounts), self._gain(fresh), held.number)
@@ -239,19 +241,16 @@ class Allocator:
 
     def beliefs(self) -> Beliefs:
         """What is believed about every arm that was not removed."""
-        kept = self._roster.kept
-        seen = self._past.sums()
-        return self._believe(
-            self._roster.present, seen if kept is None else seen.take(kept), self._roster.playing
-        )  # fmt: skip
+        return self._believe(self._roster.present, self._past.sums(), self._roster.kept, self._roster.playing)
 
-    def _believe(self, names: Sequence[str], seen: Any, playing: Any = None) -> Beliefs:
-        """Beliefs from these sums: at the b they are kept for, or at the one that the outcomes of all arms tell."""
+    def _believe(self, names: Sequence[str], past: Any, places: Any = None, playing: Any = None) -> Beliefs:
+        """Beliefs about the arms at these places: at the b that sums are kept for, or that all arms together tell."""
+        seen = past if places is None else past.take(places)
         if not self._learns:
             return Beliefs(
                 names, seen, self.sigma, self._rho(self._past.b), self.level, self.minimise, playing=playing
             )  # fmt: skip
-        found = learned(self._past.sums(), self.sigma)
+        found = learned(past, self.sigma)
         return Beliefs(
             names, sums_for(seen, found.b), found.sigma, self._rho(found.b), self.level, self.minimise, found, playing
         )  # fmt: skip

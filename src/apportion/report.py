@@ -9,7 +9,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
 from numbers import Integral, Real
 from pathlib import Path
@@ -51,6 +51,7 @@ th, td { padding: .35rem .8rem .35rem 0; text-align: right; white-space: nowrap;
   border-bottom: 1px solid var(--line); }
 th { font-weight: 600; vertical-align: bottom; white-space: normal; }
 .word { text-align: left; }
+.long { white-space: normal; min-width: 15rem; }
 figure { margin: 1.2rem 0; break-inside: avoid; }
 .picture { --sheet: #fff; --shade: #0004; overflow-x: auto; border: 1px solid var(--line); border-radius: .4rem;
   padding: .4rem; }
@@ -65,6 +66,9 @@ pre { overflow-x: auto; background: var(--tint); border-radius: .4rem; padding: 
   font-size: .82rem; line-height: 1.45; }
 @media (max-width: 34rem) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .5rem; } }
 """
+
+# A cell of more characters than this is a sentence, which may wrap; shorter ones keep their line.
+LONG = 40
 
 _COLUMNS = {"se": "standard error", "q5": "5%", "q50": "50%", "q95": "95%", "q99": "99%"}
 _RUN = ("seed", "horizon", "replications", "engine")
@@ -93,14 +97,22 @@ class Page:
         """A paragraph."""
         return self._add(f"<p>{escape(paragraph)}</p>")
 
-    def table(self, rows: pd.DataFrame, caption: str = "") -> Self:
-        """A table; its named index becomes the first columns. On a narrow screen it scrolls by itself."""
+    def table(self, rows: pd.DataFrame, caption: str = "", right: Collection[str] = ()) -> Self:
+        """A table; its named index becomes the first columns. On a narrow screen it scrolls by itself.
+
+        Numbers go to the right, and so do the columns that `right` names: numbers that are text already.
+        """
         named = any(name is not None for name in rows.index.names)
         flat = rows.reset_index() if named else rows
-        wordy = [not all(isinstance(value, Real) for value in flat.iloc[:, n]) for n in range(flat.shape[1])]
         heads = [_COLUMNS.get(str(name), str(name)) for name in flat.columns]
-        lines = [_row("th", heads, wordy, ' scope="col"')]
-        lines += [_row("td", [cell(value) for value in row], wordy) for row in flat.itertuples(index=False)]
+        texts = [[cell(value) for value in row] for row in flat.itertuples(index=False)]
+        marks = []
+        for place, name in enumerate(flat.columns):
+            numbers = name in right or all(isinstance(value, Real) for value in flat.iloc[:, place])
+            long = not numbers and any(len(row[place]) > LONG for row in texts)
+            marks.append("" if numbers else "word long" if long else "word")
+        lines = [_row("th", heads, marks, ' scope="col"')]
+        lines += [_row("td", row, marks) for row in texts]
         told = f'<p class="caption">{escape(caption)}</p>\n' if caption else ""  # outside, or it would scroll along
         body = "\n".join(lines[1:])
         return self._add(
@@ -231,10 +243,10 @@ def pretty(value: Any, depth: int = 0, width: int = 96) -> str:
     return opening + "\n" + ",\n".join(inner + part for part in parts) + "\n" + "  " * depth + closing
 
 
-def _row(tag: str, cells: list[str], wordy: list[bool], more: str = "") -> str:
-    marks = (' class="word"' if word else "" for word in wordy)
+def _row(tag: str, cells: list[str], marks: list[str], more: str = "") -> str:
+    classes = (f' class="{mark}"' if mark else "" for mark in marks)
     return (
-        "<tr>" + "".join(f"<{tag}{more}{mark}>{escape(text)}</{tag}>" for text, mark in zip(cells, marks)) + "</tr>"
+        "<tr>" + "".join(f"<{tag}{more}{own}>{escape(text)}</{tag}>" for text, own in zip(cells, classes)) + "</tr>"
     )
 
 

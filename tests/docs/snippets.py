@@ -28,6 +28,7 @@ ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 # The moment of every run, so that pages do not change with it.
 MOMENT = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d")
+MINUTE = re.compile(r"20\d\d-\d\d-\d\d \d\d:\d\d(?!:)")
 
 # A reader's terminal; a page is about as wide.
 TERMINAL = {"COLUMNS": "94", "LINES": "50", "TTY_COMPATIBLE": "1", "TERM": "xterm", "PYTHONIOENCODING": "utf-8"}
@@ -190,6 +191,7 @@ class Reader:
         for shown, real in self.stand_ins.items():
             text = text.replace(real, shown)
         text = MOMENT.sub("2026-11-02T09:00:00", ANSI.sub("", text)).replace(str(self.folder) + os.sep, "")
+        text = MINUTE.sub("2026-11-02 09:00", text)
         return "".join(line.rstrip() + "\n" for line in text.splitlines())
 
 

@@ -148,7 +148,7 @@ def test_a_backtest(tmp_path):
             ("record", "ads", "search=1"),
             "No ticket of 'ads' is open; ask for a split first, or name one by --ticket.",
         ),
-        (("record", "ads", "search=1", "--ticket", "9"), "Ticket 9 is not known; open are none."),
+        (("record", "ads", "search=1", "--ticket", "9"), "Ticket 9 is not known; no split was asked for yet."),
         (("record", "ads", "search", "--ticket", "1"), "An outcome must be written as arm=number; got 'search'."),
         (
             ("record", "ads", "search=x", "--ticket", "1"),
@@ -171,19 +171,28 @@ def test_a_backtest(tmp_path):
         (("arms", "ads", "add", "search"), "Arm 'search' is there already (active)."),
         (("arms", "ads", "jump", "search"), "`action` must be one of add, pause, resume, remove, bound; got 'jump'."),
         (("arms", "ads", "add"), "Which arm? apportion arms ads add ARM"),
-        (("amend", "ads", "1", "search=1"), "Ticket 1 is not known; open are none."),
+        (("amend", "ads", "1", "search=1"), "Ticket 1 is not known; no split was asked for yet."),
         (("export", "ads", "--format", "xml"), "`--format` must be one of csv, json, log; got 'xml'."),
         (("settings", "ads", "--b", "2"), "`b` must be a number in [0, 1]; got 2.0."),
         (
             ("settings", "ads", "--unset", "budget"),
-            "`--unset` must be one of unit, horizon, step, half-life, window; got 'budget'.",
+            "`--unset` must be one of unit, b, sigma, horizon, step, half-life, window; got 'budget'.",
         ),
         (
             ("settings", "ads", "--unset", "half-life", "--half-life", "3"),
             "`--half-life` is given a value and unset at once; choose one.",
         ),
         (("restore", "none.json"), "The file 'none.json' cannot be read: No such file or directory."),
-        (("simulate-campaign", "ads"), "No outcome was recorded yet: there is nothing to look ahead from."),
+        (
+            ("simulate-campaign", "ads"),
+            "No outcome was recorded yet: record some first, as there is nothing to look ahead from.",
+        ),
+        (("record", "ads"), "Say what came back, for example search=812; got no outcome."),
+        (("record", "ads", "--spent", "search=5"), "Say what came back, for example search=812; got no outcome."),
+        (
+            ("settings", "ads", "--policy", "odds", "--unset", "b"),
+            "`--unset b` needs a policy that learns it; got Odds. Add --policy auto, or give --b a value.",
+        ),
     ],
 )
 def test_bad_input_gets_one_sentence(ads, arguments, sentence):

@@ -1,6 +1,7 @@
 """Campaigns as files: everything out and back, histories in, reports."""
 
 import csv
+import html
 import io
 import json
 import re
@@ -8,7 +9,7 @@ import re
 import pytest
 
 import apportion as ap
-from apportion.cli.campaign_report import campaign_page
+from apportion.cli.campaign_report import _means, _shares, campaign_page
 from apportion.live.ahead import forecast, replay
 from apportion.live.dates import order_said
 from apportion.live.files import (
@@ -312,6 +313,67 @@ def test_the_report_is_one_page_that_asks_nothing_of_the_network(sqlite, tmp_pat
 
 def test_the_report_of_a_new_campaign(ads):
     assert "Where it stands" in campaign_page(ads).html()
+
+
+def cells(page, heading):
+    """The rows of the table below a heading of a report."""
+    table = page.split(f"<h2>{heading}</h2>")[1].split("</table>")[0]
+    return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", table)]
+
+
+def test_the_report_reads_as_the_command_line_does(sqlite):
+    ads = ap.Campaign.create("ads", ARMS, budget=5000, unit="EUR", seed=7, half_life=4, db=sqlite)
+    for ticket in range(1, 26):
+        ads.split()
+        ads.record(ticket, {"search": 900.0 + ticket, "social": 700.25, "video": None})
+    last = ads.split()
+    page = campaign_page(ads).html()
+    header, *rows = cells(page, "The last split")
+    assert header == ["arm", "amount EUR", "share", "mean per unit (interval)", "best", "why"]
+    assert sum(float(row[1].replace(",", "")) for row in rows) == pytest.approx(5000, abs=0.02)
+    assert all(re.fullmatch(r"[<>]?[\d.]+%", row[2]) for row in rows)
+    assert [row[5] for row in rows] == [html.escape(reason) for reason in last.reasons.values()]
+    assert 'class="word long">why' in page
+    header, *rows = cells(page, "The last 20 tickets")
+    assert header[1] == "date (UTC)"
+    assert {int(row[0]) for row in rows} == set(range(7, 27))
+    told = page.split("<h2>Settings</h2>")[1]
+    assert "None" not in told
+    assert "{" not in told
+    assert "<dt>minimise</dt><dd>no</dd>" in told
+    assert "<dt>assumed</dt><dd>b, sigma</dd>" in told
+
+
+def test_the_report_shows_what_was_really_spent(sqlite):
+    ads = ap.Campaign.create("ads", ARMS, budget=90, unit="EUR", seed=7, window=2, db=sqlite)
+    for ticket in (1, 2, 3):
+        ads.split()
+        ads.record(ticket, {"search": 9.0, "social": 7.0, "video": None}, {"search": 30, "social": 20, "video": 10})
+    ads.amend(1, {"social": 7.0}, {"social": 25})
+    ads.split()  # still open: not spent yet
+    header, *rows = cells(campaign_page(ads).html(), "Where it stands")
+    assert header[3:5] == ["EUR spent", "EUR still counting"]
+    assert {row[0]: row[3] for row in rows} == {"search": "90", "social": "65", "video": "30"}
+    assert {row[0]: row[4] for row in rows}["video"] == "0"
+    assert float({row[0]: row[4] for row in rows}["search"]) < 90
+
+
+def test_a_picture_of_tickets_has_whole_numbers_below_it():
+    for figure in (_shares([1, 2, 3], {"a": [0.5, 0.25, 1.0]}), _means([(1, {}), (3, {})], [])):
+        axes = figure.axes[0]
+        axes.set_xlim(1, 4)
+        assert all(float(tick).is_integer() for tick in axes.get_xticks())
+
+
+def test_a_forecast_without_sigma_says_what_to_do(sqlite):
+    ads = ap.Campaign.create("even", ("a", "b"), budget=100, policy="uniform", seed=7, db=sqlite)
+    with pytest.raises(ap.InvalidValue, match="record some first"):
+        forecast(ads)
+    ads.record(ads.split().ticket, {"a": 60.0, "b": 40.0})
+    with pytest.raises(
+        ap.InvalidValue, match=r"^σ of this campaign is not known: record more outcomes, or give `sigma`"
+    ):
+        forecast(ads)
 
 
 def test_a_forecast_is_repeatable_and_leaves_the_campaign_alone(ads):

@@ -213,7 +213,7 @@ def test_a_forecast_is_the_same_for_the_same_seed_and_refuses_what_takes_too_lon
         ("POST", f"{ADS}/splits", {"budget": -3}, 422, "invalid-value",
          "`budget` must be a number above 0; got -3."),
         ("POST", f"{ADS}/splits/9/outcomes", {"outcomes": {"search": 1}}, 404, "unknown-name",
-         "Ticket 9 is not known; open are 2."),
+         "Ticket 9 is not known; there are 1 to 2 (open: 2)."),
         ("POST", f"{ADS}/splits/two/outcomes", {"outcomes": {"search": 1}}, 422, "invalid-value",
          "`ticket` must be a whole number; got 'two'."),
         ("POST", f"{ADS}/splits/1/outcomes", {"outcomes": {"search": 1}}, 409, "conflict",

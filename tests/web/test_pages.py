@@ -129,6 +129,16 @@ def test_many_campaigns_are_shown_by_pages(client, db, monkeypatch):
 # A campaign
 
 
+def test_the_leaderboard_calls_its_amounts_what_they_are(client, ads):
+    ads.record(ads.split().ticket, {"search": 3200.0, "social": None})
+    assert "EUR with outcomes" in words(client.get("/campaigns/ads"))
+    assert "Spent so far" not in client.get("/campaigns/ads").text
+    ads.change(half_life=4)
+    assert "EUR still counting" in words(client.get("/campaigns/ads"))
+    ads.change(half_life=None, unit=None)
+    assert "Amount with outcomes" in words(client.get("/campaigns/ads"))
+
+
 def test_from_the_first_split_to_a_recorded_outcome_without_javascript(client, ads):
     page = post(client, "/campaigns/ads/split", budget="6,000.50")
     assert page.status_code == 200

@@ -66,7 +66,7 @@ def new(
     if asking and None in (name, arms, budget):
         name = name or typer.prompt("Name of the campaign")
         arms = arms or typer.prompt("Arms, with commas between")
-        budget = typer.prompt("Budget of a period", type=float) if budget is None else budget
+        budget = typer.prompt("Budget of a period", value_proc=_budget) if budget is None else budget
         unit = unit or typer.prompt("Counted in (EUR, hours, kits; may be empty)", default="", show_default=False)
         whole = whole or (step is None and typer.confirm("Whole units only?", default=False))
     if name is None or arms is None or budget is None:
@@ -85,6 +85,16 @@ def new(
         return
     show.show_status(campaign.status())
     show.say(f"Next: apportion split {show._quoted(name)}")
+
+
+def _budget(typed: str) -> float:
+    """What was typed at the prompt, which asks again where it is no number."""
+    from apportion.cli import campaign_show as show
+
+    try:
+        return show.number(typed, "the budget")
+    except InvalidValue as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def split(
@@ -140,9 +150,12 @@ def record(
                 campaign.record(number, {row.arm: row.outcome}, None if row.amount is None else {row.arm: row.amount})
         tickets = sorted(set(told))
     else:
+        if not outcomes:
+            example = f"{campaign.arms[0].name}=812"
+            raise InvalidValue(f"Say what came back, for example {show._quoted(example)}; got no outcome.")
         number = _ticket(campaign, ticket)
         amounts = show.numbers(spent, "amount") if spent else None
-        campaign.record(number, show.pairs(outcomes or ()), amounts, key=key)
+        campaign.record(number, show.pairs(outcomes), amounts, key=key)
         tickets = [number]
     _told(campaign, tickets, json, "Recorded")
 
@@ -245,38 +258,25 @@ def history(
     Example: apportion history ads --last 5
     """
     from apportion.cli import campaign_show as show
-    from apportion.tables import readable
 
     campaign = open_campaign(name, db)
-    rows: list[tuple[Any, ...]]
     if log:
         events = campaign.events(max(0, campaign.version - last))
         if json:
             show.show_json([event.to_dict() for event in events])
             return
-        columns = {"event": "right", "at": "left", "kind": "left", "ticket": "right", "what": "left"}
+        columns = {"event": "right", "at (UTC)": "left", "kind": "left", "ticket": "right", "what": "left"}
         rows = [
-            (event.number, event.at[:19], event.kind, "" if event.ticket is None else event.ticket, _words(event))
-            for event in events
+            (event.number, show.minutes(event.at), event.kind, event.ticket or "", _words(event)) for event in events
         ]
-        show.grid(f"Log of {name}", columns, rows)
+        show.grid(f"Log of {name}", columns, rows, unbroken=("at (UTC)", "kind"))
         return
     period = campaign.period
     lines = campaign.history(max(1, period - last + 1)) if period else []
     if json:
         show.show_json(list(lines))
         return
-    columns = {"ticket": "right", "date": "left", "arm": "left", "advised": "right", "spent": "right",
-               "outcome": "right", "state": "left", "before": "left"}  # fmt: skip
-    rows = []
-    for line in lines:
-        before = ", ".join(
-            "no data" if old["outcome"] is None else readable(old["outcome"]) for old in line.corrections
-        )
-        rows.append(
-            (line.ticket, line.date[:19], line.arm, line.advised, line.amount, line.outcome, line.state, before)
-        )
-    show.grid(f"History of {name}", columns, rows)
+    show.grid(f"History of {name}", *show.history_rows(list(lines)), unbroken=("date (UTC)", "state"))
 
 
 def open_campaign(name: str, db: str | None) -> Any:
@@ -329,5 +329,5 @@ def _words(event: Any) -> str:
     if event.kind == "setting":
         return ", ".join(f"{name}: {show.cell(value)}" for name, value in payload["changes"].items())
     if event.kind == "imported":
-        return f"{payload['file']}, {payload['rows']} rows"
+        return f"{payload['file']}, {show.counted(payload['rows'], 'row')}"
     return ""

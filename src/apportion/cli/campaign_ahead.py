@@ -30,12 +30,13 @@ def simulate_campaign(
 
     Example: apportion simulate-campaign ads --periods 100 --policies odds,thompson,uniform
     """
+    from apportion.cli import campaign_show as show
     from apportion.live.ahead import forecast
     from apportion.live.campaign import Campaign
 
     campaign = Campaign.open(name, db)
     outlook = forecast(campaign, periods=periods, worlds=worlds, policies=_names(policies), seed=seed)
-    _show(f"{name}: the next {outlook.periods} periods", outlook, json)
+    _show(f"{name}: the next {show.counted(outlook.periods, 'period')}", outlook, json)
 
 
 def backtest(
@@ -56,12 +57,13 @@ def backtest(
 
     Example: apportion backtest history.csv --arm-column channel --amount-column spend
     """
+    from apportion.cli import campaign_show as show
     from apportion.live.ahead import replay
     from apportion.live.files import read_history
 
     found, _ = read_history(file, date=date_column, arm=arm_column, amount=amount_column, outcome=outcome_column)
     outlook = replay(found, b=b, sigma=sigma, worlds=worlds, policies=_names(policies), minimise=minimise, seed=seed)
-    _show(f"{file.name}: {outlook.periods} periods again", outlook, json)
+    _show(f"{file.name}: {show.counted(outlook.periods, 'period')} again", outlook, json)
 
 
 def _names(policies: str | None) -> list[str] | None:
@@ -75,13 +77,18 @@ def _show(title: str, outlook: Outlook, json: bool) -> None:
     if json:
         show.show_json({**outlook._asdict(), "prospects": [row._asdict() for row in outlook.prospects]})
         return
-    rows = []
+    rows, rare = [], []
     for row in outlook.prospects:
         low, mean, high = together(row.earned_low, row.earned, row.earned_high)
         least, lost, most = together(row.regret_low, row.regret, row.regret_high)
         rows.append((row.policy, mean, f"{low} to {high}", lost, f"{least} to {most}"))
+        if row.regret - row.regret_high > 1e-9 * abs(row.earned):  # by more than rounding
+            rare.append(row.policy)
     columns = {"policy": "left", "earned": "right", "5% to 95%": "right", "regret": "right", "5% to 95% ": "right"}
-    note = f"{outlook.worlds} worlds drawn from the beliefs; b = {outlook.b:.3g}, σ = {outlook.sigma:.3g}."
+    worlds = show.counted(outlook.worlds, "world")
+    note = f"{worlds} drawn from the beliefs; b = {outlook.b:.3g}, σ = {outlook.sigma:.3g}."
+    if rare:  # the mean is right, and looks wrong beside its band
+        note += f" Regret of {' and '.join(rare)}: the few worlds (fewer than 1 of 20) that lose much lift the mean."
     if outlook.actual is not None:
         note += f" Really earned: {readable(outlook.actual)}."
     show.grid(title, columns, rows, note)

@@ -46,13 +46,15 @@ def import_(
         show.show_json({**done._asdict(), "order": order})
     else:
         more = f" Added: {', '.join(done.arms_added)}." if done.arms_added else ""
-        show.say(f"{done.rows} rows on {done.tickets} dates were taken in from {done.file}, {order}.{more}")
+        rows, dates = show.counted(done.rows, "row"), show.counted(done.tickets, "date")
+        show.say(f"{rows} on {dates} {'was' if done.rows == 1 else 'were'} taken in from {done.file}, {order}.{more}")
 
 
 def export(
     name: Name,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="A file; printed by default.")] = None,
     kind: Annotated[str | None, typer.Option("--format", help="csv, json or log; by the file's name.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
     db: Db = None,
     json: Json = False,
 ) -> None:
@@ -67,6 +69,8 @@ def export(
     writers = {"csv": files.export_csv, "json": files.export_json, "log": files.export_log}
     if chosen not in writers:
         raise InvalidValue(f"`--format` must be one of csv, json, log; got {chosen[:60]!r}.")
+    if out is not None and not force and out.exists():
+        raise InvalidValue(f"The file {str(out)!r} is there already; choose another name, or --force to replace it.")
     text = writers[chosen](Campaign.open(name, db))
     if out is None:
         print(text, end="")
@@ -97,7 +101,7 @@ def restore(
     if json:
         show.show_json({"campaign": campaign.name, "events": campaign.version})
     else:
-        show.say(f"Restored: {campaign.name}, {campaign.version} events.")
+        show.say(f"Restored: {campaign.name}, {show.counted(campaign.version, 'event')}.")
 
 
 def report(

@@ -3,72 +3,90 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from apportion.cli.campaign_show import (
+    Rows,
+    alike,
+    counted,
+    history_rows,
+    minutes,
+    setting_rows,
+    split_rows,
+    status_rows,
+)
 from apportion.live.campaign import Campaign
 from apportion.live.events import now
+from apportion.live.history import Line
 from apportion.report import Page
-from apportion.tables import percent, readable
+from apportion.tables import readable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Pictures show at most so many moments and arms; the tables and the export have all.
+# Pictures show at most so many moments and arms, the history so many tickets and lines; the export has all.
 MOMENTS = 120
 ARMS = 10
+TICKETS = 20
+LINES = 200
 
 
 def campaign_page(campaign: Campaign) -> Page:
     """The report of a campaign."""
-    import pandas as pd
-
     status = campaign.status()
-    settings, beliefs = status.settings, status.beliefs
+    settings = status.settings
     unit = settings.unit or "units"
+    lines = list(campaign.history())
     page = Page(
-        campaign.name, lead=f"{campaign.period} splits of {readable(settings.budget)} {unit} by {settings.policy}."
+        campaign.name,
+        lead=f"{counted(status.period, 'split')} of {readable(settings.budget)} {unit} by {settings.policy}.",
     )
     for sentence in status.notes:
         page.text(sentence)
     page.section("Where it stands")
-    rows: dict[str, list[Any]] = {
-        "arm": [],
-        "state": [],
-        f"spent ({unit})": [],
-        "mean": [],
-        "low": [],
-        "high": [],
-        "best": [],
-    }
-    for arm in status.arms:
-        belief = arm.belief
-        known = belief is not None and not math.isnan(belief.mean)
-        values = (belief.resource, belief.mean, belief.low, belief.high) if belief and known else (math.nan,) * 4
-        cells = (arm.name, arm.state, *values, percent(belief.probability_best) if belief else "–")
-        for column, value in zip(rows.values(), cells):
-            column.append(value)
-    page.table(pd.DataFrame(rows).set_index("arm"), beliefs.note)
+    _table(page, _with_spent(status_rows(status), lines, unit), status.beliefs.note)
     regret = status.expected_regret
     if not math.isnan(regret):
         page.text(f"The present split is expected to cost {readable(regret)} a period against knowing the best arm.")
-    if campaign.period:
+    if status.period:
         page.section("The last split")
-        last = campaign.explain(campaign.period)
-        page.table(last.to_pandas(), last.title)
+        last = campaign.explain(status.period)
+        _table(page, split_rows(last, settings.unit or ""), last.title)
         page.section("Over time")
-        _pictures(page, campaign)
-        page.section("Last lines of the history")
-        lines = campaign.history(max(1, campaign.period - 20)).to_pandas()
-        for when in ("date", "recorded"):
-            lines[when] = [str(value)[:16].replace("T", " ") if value else "–" for value in lines[when]]
-        page.table(lines.drop(columns=["share"]).tail(200).set_index("ticket"))
-    page.section("Settings").facts({name.replace("_", " "): str(value) for name, value in settings._asdict().items()})
-    page.text(f"Written {now()[:19]} UTC, after {campaign.version} events.")
+        _pictures(page, campaign, lines)
+        first = max(1, status.period - TICKETS + 1)
+        page.section("All tickets" if first == 1 else f"The last {TICKETS} tickets")
+        recent = [line for line in lines if line.ticket >= first]
+        cut = f"The last {LINES} of {len(recent):,} lines." if len(recent) > LINES else ""
+        _table(page, history_rows(recent[-LINES:]), cut)
+    page.section("Settings").facts({row[0]: row[1] for row in setting_rows(settings).rows})
+    page.text(f"Written {minutes(now())} UTC, after {counted(status.version, 'event')}.")
     return page
 
 
-def _pictures(page: Page, campaign: Campaign) -> None:
-    lines = campaign.history()
+def _table(page: Page, content: Rows, caption: str = "") -> None:
+    import pandas as pd
+
+    right = [name for name, side in content.columns.items() if side == "right"]
+    page.table(pd.DataFrame(content.rows, columns=list(content.columns)), caption, right)
+
+
+def _with_spent(content: Rows, lines: Sequence[Line], unit: str) -> Rows:
+    """The arms with all that was spent on them: what has no outcome or was forgotten since, too."""
+    spent: dict[str, list[float]] = {}
+    for line in lines:
+        if line.state != "open":
+            spent.setdefault(line.arm, []).append(line.amount)
+    totals = alike([math.fsum(spent.get(row[0], ())) for row in content.rows])
+    columns = list(content.columns.items())
+    return Rows(
+        dict([*columns[:3], (f"{unit} spent", "right"), *columns[3:]]),
+        [(*row[:3], total, *row[3:]) for row, total in zip(content.rows, totals)],
+    )
+
+
+def _pictures(page: Page, campaign: Campaign, lines: Sequence[Line]) -> None:
     totals: dict[str, float] = {}
     for line in lines:
         totals[line.arm] = totals.get(line.arm, 0.0) + line.amount
@@ -95,11 +113,15 @@ def _moments(campaign: Campaign) -> list[tuple[int, Any]]:
 
 
 def _figure(title: str) -> tuple[Figure, Any]:
+    """A picture with tickets from left to right: there is no ticket 2.5."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=(8.0, 3.6), layout="constrained")
     figure.suptitle(title)
-    return figure, figure.subplots()
+    axes = figure.subplots()
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    return figure, axes
 
 
 def _safe(name: str) -> str:

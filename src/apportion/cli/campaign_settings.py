@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,8 +11,13 @@ from apportion import checks
 from apportion.cli.campaign import Db, Json, Name, open_campaign
 from apportion.errors import InvalidValue
 
-# The settings that may be without a value.
-UNSETTABLE = ("unit", "horizon", "step", "half_life", "window")
+if TYPE_CHECKING:
+    from apportion.live.campaign import Campaign
+    from apportion.live.ledger import Settings
+
+# The settings that may be without a value; b and sigma are then learned.
+NOISE = ("b", "sigma")
+UNSETTABLE = ("unit", *NOISE, "horizon", "step", "half_life", "window")
 
 
 def _spelled(names: Iterable[str]) -> list[str]:
@@ -44,7 +49,6 @@ def settings(
     Example: apportion settings ads --budget 6000 --sigma 35 --unset half-life
     """
     from apportion.cli import campaign_show as show
-    from apportion.live.content import plain
 
     campaign = open_campaign(name, db)
     given = {"budget": budget, "unit": unit, "policy": policy, "b": b, "sigma": sigma, "horizon": horizon,
@@ -58,14 +62,48 @@ def settings(
             raise checks.refuse("--unset", f"one of {', '.join(_spelled(UNSETTABLE))}", option)
         if given[place] is not None:
             raise InvalidValue(f"`--{option.replace('_', '-')}` is given a value and unset at once; choose one.")
+        if place in NOISE:
+            _can_do_without(campaign.settings, policy, place)
         changes[place] = None
     now = campaign.change(**changes) if changes else campaign.settings
     if json:
         show.show_json(now)
     else:
-        rows = [(option.replace("_", " "), plain(value)) for option, value in now._asdict().items()]
-        columns = {"setting": "left", "value": "left"}
-        show.grid(f"Settings of {name}", columns, [(option, show.cell(value)) for option, value in rows])
+        show.grid(f"Settings of {name}", *show.setting_rows(now), _noise_note(campaign, changes, now))
+
+
+def _can_do_without(held: Settings, policy: str | None, option: str) -> None:
+    """Refuse to take b or sigma from a policy that needs it, as it does not learn it."""
+    from apportion.live.choice import choose_policy, told_policy
+
+    told = policy or told_policy({"name": held.policy, "parameters": held.parameters})
+    chosen, _ = choose_policy(told)
+    try:
+        type(chosen)(**{name: None if name == option else value for name, value in chosen.parameters.items()})
+    except InvalidValue:
+        raise InvalidValue(
+            f"`--unset {option}` needs a policy that learns it; got {type(chosen).__name__}. Add --policy auto, "
+            f"or give --{option} a value."
+        ) from None
+
+
+def _noise_note(campaign: Campaign, changes: dict[str, Any], now: Settings) -> str:
+    """What became of b and σ, where they were taken back or a policy came that could learn them."""
+    told = {"b": f"b = {now.b:g}", "sigma": "σ" if now.sigma is None else f"σ = {now.sigma:g}"}
+    gone = [option for option in NOISE if changes.get(option, ...) is None]
+    learned = campaign.beliefs().learned
+    if gone and learned is not None:
+        return learned.sentence
+    if gone:  # a policy that asks for neither
+        return " ".join(
+            "σ is not known: there are no intervals." if told[option] == "σ" else f"{told[option]} is assumed."
+            for option in gone
+        )
+    kept = [option for option in NOISE if now.parameters.get(option) is not None]
+    if now.policy == "Auto" and "policy" in changes and kept:
+        unset = " ".join(f"--unset {option}" for option in kept)
+        return f"As given: {' and '.join(told[option] for option in kept)}; `{unset}` has it learned."
+    return ""
 
 
 def check(

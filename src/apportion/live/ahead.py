@@ -20,6 +20,8 @@ from apportion.sums import Floats
 
 DEFAULT_POLICIES = ("Odds", "Thompson", "Uniform")
 
+_NOTHING_YET = "No outcome was recorded yet: record some first, as there is nothing to look ahead from."
+
 
 class Prospect(NamedTuple):
     """What one policy may earn: means, and bands from 5% to 95%, over worlds drawn from the beliefs.
@@ -60,12 +62,14 @@ def forecast(
     """Play a campaign forward: worlds drawn from its beliefs, each policy going on from today's statistics."""
     count, draws = checks.whole("periods", periods, low=1), checks.whole("worlds", worlds, low=1)
     settings, beliefs = campaign.settings, campaign.beliefs()
-    if settings.sigma is None:
-        raise InvalidValue("σ of this campaign is not known; give `sigma` in its settings.")
     active = [arm.name for arm in campaign.arms if arm.state == "active"]
     if not active:
         raise InvalidValue("No arm is active: resume or add one first.")
     places = [list(beliefs).index(name) for name in active]
+    if settings.sigma is None:
+        if np.isnan(beliefs.mean[places]).all():
+            raise InvalidValue(_NOTHING_YET)
+        raise InvalidValue("σ of this campaign is not known: record more outcomes, or give `sigma` in its settings.")
     means = _draw(beliefs.mean[places], beliefs.spread[places], draws, seed)
     # The tickets stay behind: what was learned goes along, what is open does not matter here.
     learning = json.loads(campaign.state().partition("\n")[2]) if beliefs.learned else None
@@ -147,7 +151,7 @@ def _draw(means: Floats, spread: Floats, worlds: int, seed: int) -> Floats:
     """Means of the arms in so many worlds; an arm without outcomes is like the others, but less certain."""
     known = np.isfinite(spread) & ~np.isnan(means)
     if not known.any():
-        raise InvalidValue("No outcome was recorded yet: there is nothing to look ahead from.")
+        raise InvalidValue(_NOTHING_YET)
     centre = np.where(known, means, means[known].mean())
     scale = np.where(known, spread, spread[known].max() + means[known].std())
     return centre + scale * np.random.default_rng([seed, 1]).standard_normal((worlds, len(means)))

@@ -57,7 +57,8 @@ def compare(session: Session, campaign: int) -> tuple[Check, Ledger | None]:
     if ledger is None:
         return Check(False, 0, 0, 0, False, "The campaign has no events."), None
     how = "bit for bit" if exact else "to rounding (another processor or NumPy wrote a snapshot)"
-    said = f"{number} events rebuilt; {compared} snapshots agree {how}."
+    agree = "1 snapshot agrees" if compared == 1 else f"{compared} snapshots agree"
+    said = f"{number} event{'' if number == 1 else 's'} rebuilt; {agree} {how}."
     return Check(True, number, ledger.allocator.period, compared, exact, said), ledger
 
 

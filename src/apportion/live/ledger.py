@@ -115,7 +115,7 @@ class BookedAllocator(Allocator):
         names = tuple(payload["amounts"])
         places = [self.places[name] for name in names]
         memory = np.array(payload["memory"], dtype=np.float64) if "memory" in payload else self._memory
-        beliefs = self._believe(names, self._past.sums().take(places))
+        beliefs = self._believe(names, self._past.sums(), places)
         shares = np.array(payload["shares"], dtype=np.float64)
         wanted = np.array(payload["wanted"], dtype=np.float64) if "wanted" in payload else shares
         amounts = np.array(list(payload["amounts"].values()), dtype=np.float64)

@@ -44,7 +44,9 @@ class Shelf(Tickets):
         """The ticket of that number; an error that says which there are."""
         if not checks.is_whole(number) or not 1 <= number <= self._issued:
             shown = ", ".join(map(str, self.open[-10:])) or "none"
-            raise UnknownName(f"Ticket {checks.shown(number)} is not known; open are {shown}.")
+            known = "there is only 1" if self._issued == 1 else f"there are 1 to {self._issued}"
+            known = f"{known} (open: {shown})" if self._issued else "no split was asked for yet"
+            raise UnknownName(f"Ticket {checks.shown(number)} is not known; {known}.")
         ticket = self._recent.get(number)
         if ticket is None:
             if self.fetch is None:

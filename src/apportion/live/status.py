@@ -11,7 +11,10 @@ from apportion.live.ledger import Settings
 
 
 class ArmStatus(NamedTuple):
-    """One arm: its state (active, paused, removed), the bounds on its share, and what is believed about it."""
+    """One arm: its state (active, paused, removed), the bounds on its share, and what is believed about it.
+
+    `resource` of the belief is the amount that it stands on (`resource_heading`); what was spent is in the history.
+    """
 
     name: str
     state: str
@@ -55,6 +58,20 @@ class Status(NamedTuple):
             "events": self.version,
             "notes": list(self.notes),
         }
+
+
+def resource_kind(settings: Settings) -> str:
+    """Which amounts `resource` of a belief adds up, in two words: it is not all that was spent.
+
+    Those without an outcome ("no data", or still open) are not in it, nor what a half-life or a window forgot.
+    """
+    fades = settings.half_life is not None or settings.window is not None
+    return "still counting" if fades else "with outcomes"
+
+
+def resource_heading(settings: Settings) -> str:
+    """The heading above those amounts: 'EUR with outcomes'."""
+    return f"{settings.unit or 'amount'} {resource_kind(settings)}"
 
 
 def learned_content(found: Learned | None) -> dict[str, Any] | None:

@@ -74,7 +74,7 @@ OVER_TIME: dict[str, Any] = {
 }  # fmt: skip
 CHECK: dict[str, Any] = {
     "ok": True, "events": 15, "tickets": 7, "snapshots": 1, "exact": True,
-    "message": "15 events rebuilt; 1 snapshots agree bit for bit.",
+    "message": "15 events rebuilt; 1 snapshot agrees bit for bit.",
 }  # fmt: skip
 PROSPECT: dict[str, Any] = {
     "policy": "Odds", "earned": 71000.0, "earned_low": 52000.0, "earned_high": 90000.0, "regret": 3100.0,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from apportion.beliefs import Belief
-from apportion.live.status import Status
+from apportion.live.status import Status, resource_kind
 from apportion.tables import percent, readable, together
 
 # An interval that is wider than so many times the rest is cut off, with an arrow: one unknown arm must not press all
@@ -57,6 +57,8 @@ class Board(NamedTuple):
     zero: float | None
     kind: str
     assumed: bool
+    resource: str
+    """Which amounts stand beside the means, in two words."""
 
 
 def board(status: Status) -> Board:
@@ -95,6 +97,7 @@ def board(status: Status) -> Board:
         zero,
         f"estimated {what} per unit, raw (no prior)",
         "sigma" in settings.assumed and settings.policy != "Auto",
+        resource_kind(settings),
     )
 
 
