@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+import pickle
 import re
 from fractions import Fraction
 
@@ -723,7 +724,7 @@ def test_what_is_not_even_json(text):
 def test_a_policy_that_is_not_there_says_how_to_bring_it():
     state = json.loads(make().to_json())
     state["policy"]["name"] = "Homemade"
-    with pytest.raises(ap.IncompatibleState, match="Import the module that defines it first"):
+    with pytest.raises(ap.IncompatibleState, match="import the module that defines it first"):
         ap.Allocator.from_json(json.dumps(state))
 
 
@@ -981,3 +982,14 @@ def test_a_long_table_leaves_its_middle_out():
     assert "…" in text
     assert "arm 199" in text
     assert len(allocator.beliefs().to_pandas()) == 200
+
+
+def test_a_split_that_was_read_can_be_pickled_and_copied():
+    allocator = make()
+    for _ in range(2):
+        split = allocator.ask(100.0)
+        read = (dict(split.amounts), dict(split.shares), dict(split.reasons), str(split))
+        for twin in (pickle.loads(pickle.dumps(split)), copy.deepcopy(split), copy.copy(split)):
+            assert (twin.ticket, twin.budget, twin.beliefs.leader) == (split.ticket, 100.0, split.beliefs.leader)
+            assert (dict(twin.amounts), dict(twin.shares), dict(twin.reasons), str(twin)) == read
+        allocator.tell(split.ticket, dict(split.amounts))

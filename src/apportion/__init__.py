@@ -22,6 +22,10 @@ from apportion.errors import (
     IncompatibleState,
     Infeasible,
     InvalidValue,
+    NotAllowed,
+    ServiceUnavailable,
+    SimulationFailed,
+    StoreUnavailable,
     UnknownName,
 )
 
@@ -105,6 +109,10 @@ __all__ = [
     "IncompatibleState",
     "Infeasible",
     "InvalidValue",
+    "NotAllowed",
+    "ServiceUnavailable",
+    "SimulationFailed",
+    "StoreUnavailable",
     "UnknownName",
     "__version__",
     *_MODULES,

@@ -290,7 +290,7 @@ class Allocator:
         state = {
             "format": FORMAT,
             "version": VERSION,
-            "policy": self.policy.to_dict(),
+            "policy": self.policy.kept(),
             "horizon": self.horizon,
             "sigma": self.sigma,
             "level": self.level,

@@ -4,6 +4,17 @@ The sentence says which thing, what is allowed, what was given:
 *`b` must be a number in [0, 1]; got 1.3.*
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from apportion.simulation.result import Result
+    from apportion.simulation.task import Task
+
+SHOWN_FAILURES = 20
+
 
 class ApportionError(Exception):
     """The root of every error this package raises on purpose."""
@@ -27,3 +38,37 @@ class Infeasible(ApportionError, ValueError):
 
 class IncompatibleState(ApportionError, ValueError):
     """Saved state was written by another version, or is damaged."""
+
+
+class StoreUnavailable(ApportionError):
+    """The database cannot be reached, read or written. Nothing was changed."""
+
+
+class ServiceUnavailable(ApportionError):
+    """The service cannot be reached, or cannot do its work now. A write may or may not have been done.
+
+    Sent again under the same `key`, a write is done once.
+    """
+
+
+class NotAllowed(ApportionError):
+    """The service does not know the token, or the token may only read. Nothing was changed."""
+
+
+class SimulationFailed(ApportionError):
+    """Tasks of a simulation failed every time they were tried; the message has their parameters.
+
+    `failures` are the tasks, each with the reason; `results` what the other tasks found, NaN where it is missing.
+    """
+
+    def __init__(self, failures: Sequence[tuple[Task, str]], heading: str, results: Sequence[Result]) -> None:
+        lines = [f"  {task}: {reason}." for task, reason in failures[:SHOWN_FAILURES]]
+        if len(failures) > len(lines):
+            lines.append(f"  and {len(failures) - len(lines):,} more.")
+        super().__init__("\n".join([f"{heading}:", *lines]))
+        self.failures, self.results = tuple(failures), tuple(results)
+
+    @property
+    def result(self) -> Result | None:
+        """The first of `results`."""
+        return self.results[0] if self.results else None

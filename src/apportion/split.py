@@ -44,6 +44,10 @@ class Split(Table):
         self._policy = policy
         self._memory = memory
 
+    def __getstate__(self) -> dict[str, Any]:
+        # What is worked out on demand stays behind: it cannot be pickled, and is worked out again.
+        return {name: value for name, value in vars(self).items() if not isinstance(value, MappingProxyType)}
+
     @functools.cached_property
     def shares(self) -> Mapping[str, float]:
         """The share of each arm, adding up to 1."""

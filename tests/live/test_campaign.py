@@ -1,14 +1,20 @@
 """What happens in the life of a campaign."""
 
+import copy
 import math
+import pickle
 import re
 import threading
+from fractions import Fraction
 
+import numpy as np
 import pytest
+import sqlalchemy as sa
 
 import apportion as ap
 from apportion.live.choice import choose_policy
-from apportion.live.store import open_store
+from apportion.live.files import export_json, restore_json
+from apportion.live.store import Store, open_store
 
 ARMS = ("a", "b")
 
@@ -189,8 +195,6 @@ def test_a_snapshot_that_was_tampered_with_is_found_and_repaired(campaign, sqlit
 
 
 def test_an_event_that_was_tampered_with_is_found(campaign, sqlite):
-    import sqlalchemy as sa
-
     from apportion.live.database import address, engine_for
 
     for _ in range(40):
@@ -234,12 +238,114 @@ def test_many_open_tickets_keep_the_state_small(campaign):
 
 
 def test_a_series_and_numpy_numbers_will_do(campaign):
-    import numpy as np
     import pandas as pd
 
     ticket = campaign.split().ticket
     campaign.record(ticket, pd.Series({"a": np.float64(2.0), "b": np.int64(3)}))
     assert campaign.events()[-1].payload["outcomes"] == {"a": 2.0, "b": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("changes", "noted"),
+    [
+        ({"budget": np.float32(50)}, {"budget": 50.0}),
+        ({"budget": Fraction(101, 2)}, {"budget": 50.5}),
+        ({"b": np.float32(0.5)}, {"b": 0.5}),
+        ({"b": Fraction(1, 4)}, {"b": 0.25}),
+        ({"b": None}, {"b": None}),
+        ({"sigma": np.float32(2.5)}, {"sigma": 2.5}),
+        ({"sigma": None}, {"sigma": None}),
+        ({"level": Fraction(9, 10)}, {"level": 0.9}),
+        ({"step": np.int64(5)}, {"step": 5.0}),
+        ({"horizon": np.int64(50)}, {"horizon": 50}),
+        ({"window": np.int64(5)}, {"window": 5}),
+        ({"half_life": np.float32(2.5), "unit": " EUR "}, {"half_life": 2.5, "unit": "EUR"}),
+    ],
+)
+def test_settings_take_any_kind_of_number(campaign, changes, noted):
+    campaign.record(campaign.split().ticket, {"a": 1.0, "b": 2.0})
+    settings = campaign.change(**changes)
+    written = campaign.events()[-1].payload["changes"]
+    assert {name: written[name] for name in changes} == noted
+    assert {name: type(written[name]) for name in changes} == {name: type(value) for name, value in noted.items()}
+    assert campaign.settings == settings
+    campaign.split()
+    assert campaign.check().exact
+
+
+def test_the_parameters_of_a_policy_may_be_any_kind_of_number(sqlite):
+    class Weighed(ap.Policy):
+        weight: float
+
+        def allocate(self, period, seen, memory, rng, shares):
+            shares[0], shares[1] = self.weight, 1.0 - self.weight
+
+    campaign = ap.Campaign.create("c", ARMS, budget=100, policy=Weighed(Fraction(1, 4)), db=sqlite)
+    assert dict(campaign.split().amounts) == {"a": 25.0, "b": 75.0}
+    campaign.change(policy=Weighed(np.float32(0.5)))
+    assert dict(campaign.split().amounts) == {"a": 50.0, "b": 50.0}
+    assert campaign.check().exact
+
+
+def test_a_budget_that_no_step_divides_is_refused_at_once(sqlite):
+    for options in ({"whole": True}, {"step": 1}):
+        with pytest.raises(ap.InvalidValue) as caught:
+            ap.Campaign.create("c", ARMS, budget=100.5, db=sqlite, **options)
+        assert str(caught.value) == "`budget` must be a multiple of the step 1; got 100.5."
+    assert ap.Campaign.names(sqlite) == ()
+    campaign = ap.Campaign.create("c", ARMS, budget=5000, b=0.75, sigma=1, seed=1, db=sqlite)
+    state = campaign.state()
+    with pytest.raises(ap.InvalidValue) as caught:
+        campaign.change(step=7)
+    assert str(caught.value) == "`budget` must be a multiple of the step 7; got 5000.0."
+    with pytest.raises(ap.InvalidValue, match=r"`step` must be a number above 0; got -1\."):
+        campaign.change(step=-1)
+    assert (campaign.state(), campaign.version) == (state, 1)
+    campaign.change(step=7, budget=70)
+    with pytest.raises(ap.InvalidValue, match=r"`budget` must be a multiple of the step 7; got 71\."):
+        campaign.change(budget=71)
+    campaign.change(level=0.9)
+    assert sum(campaign.split().amounts.values()) == 70.0
+    campaign.change(step=None, budget=71)
+    assert campaign.check().exact
+
+
+def test_a_new_arm_has_a_name_of_readable_length(campaign, sqlite):
+    longest, longer = "x" * 200, "x" * 201
+    with pytest.raises(ap.InvalidValue, match="`arms` must be names of at most 200 characters; got 'xxx"):
+        ap.Campaign.create("d", (longer, "b"), budget=1, db=sqlite)
+    with pytest.raises(ap.InvalidValue, match="`name` must be names of at most 200 characters; got 'xxx"):
+        campaign.add_arm(longer)
+    campaign.add_arm(longest)
+    assert campaign.names(sqlite) == ("c",)
+    assert [arm.name for arm in campaign.arms] == ["a", "b", longest]
+
+
+def test_a_longer_name_of_an_older_release_is_kept(campaign, sqlite):
+    longer = "x" * 3000
+    campaign.split()
+    text = export_json(campaign).replace('"a"', f'"{longer}"')
+    restored = restore_json(text, name="older", db=sqlite)
+    restored.record(restored.split().ticket, {longer: 1.0})
+    restored.remove_arm(longer)
+    restored.add_arm(longer)
+    open_store(sqlite).shared.clear()
+    assert ap.Campaign.open("older", db=sqlite).arms[0].name == longer
+    assert restored.check().exact
+
+
+def test_a_campaign_goes_along_with_a_pickle(campaign, sqlite):
+    campaign.split()
+    for twin in (pickle.loads(pickle.dumps(campaign)), copy.deepcopy(campaign)):
+        twin.split()
+        assert (twin.name, twin.period, twin.state()) == ("c", campaign.period, campaign.state())
+    assert campaign.period == 3
+
+
+def test_the_password_of_a_database_is_in_no_pickle():
+    url = sa.make_url("postgresql+psycopg://me:secret@host/name")
+    with pytest.raises(ap.InvalidValue, match=r"the copy would hold it\. Open the campaign by its name instead\."):
+        pickle.dumps(ap.Campaign(Store(url), 1, "c"))
 
 
 def test_history_and_log_read_well(campaign):

@@ -4,6 +4,7 @@ import contextlib
 import inspect
 import math
 import os
+import pickle
 import re
 import shutil
 import socket
@@ -236,7 +237,7 @@ def test_a_history_is_imported(client, sqlite, tmp_path):
 
 def told(error):
     """The sentence; policies that other tests defined are known in this process only."""
-    return re.sub(r"known are .* Import", "known are … Import", str(error.value))
+    return re.sub(r"known are .* One of your own", "known are … One of your own", str(error.value))
 
 
 @pytest.mark.parametrize(
@@ -522,6 +523,75 @@ def test_many_threads_share_a_client(client):
     assert campaign.period == 6 * rounds
     assert campaign.open_tickets == ()
     assert len(client._transport._idle) <= 6  # kept, and no more than were needed at once
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (lambda client: client.create("x", 5, budget=1), "`arms` must be a list of names; got 5."),
+        (lambda client: client.create("x", None, budget=1), "`arms` must be a list of names; got None."),
+        (lambda client: client.create("x", "ab", budget=1), "`arms` must be a list of names; got 'ab'."),
+        (
+            lambda client: client.create("x", ("a", "b"), budget=1, minimum=[0.5]),
+            "`minimum` must be a mapping from arm names to numbers, each name once; got [0.5].",
+        ),
+        (lambda client: client.restore(b"{}"), "`text` must be what `export` wrote as json or log; got b'{}'."),
+        (lambda client: client.campaign("x").forecast(policies="odds"),
+         "`policies` must be a list of names; got 'odds'."),
+        (lambda client: client.campaign("x").forecast(policies=3), "`policies` must be a list of names; got 3."),
+        (lambda client: client.campaign("x").events(limit="a"), "`limit` must be a whole number, finite; got 'a'."),
+        (
+            lambda client: client.campaign("x").record(1, [("a", 1.0)]),
+            "`outcomes` must be a mapping from arm names to numbers, each name once; got [('a', 1.0)].",
+        ),
+        (lambda client: ap.Client("http://x", timeout=1e300),
+         "`timeout` must be a number in (0, 2e+06]; got 1e+300."),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_sent_is_refused_in_a_sentence(client, wrong, sentence):
+    with pytest.raises(ap.InvalidValue) as caught:
+        wrong(client)
+    assert str(caught.value) == sentence
+
+
+def test_the_longest_timeout_is_one_that_a_socket_takes(place):
+    with ap.Client(place[0], timeout=2e6) as patient:
+        assert isinstance(patient.names(), tuple)
+
+
+def test_a_series_will_do_as_it_does_here(client):
+    import pandas as pd
+
+    campaign = client.create("series", ("a", "b"), budget=10, minimum=pd.Series({"a": np.float64(0.25)}))
+    assert campaign.arms[0].minimum == 0.25
+    ticket = campaign.split().ticket
+    campaign.record(ticket, pd.Series({"a": 2.0, "b": 3.0}), pd.Series({"a": 4.0}))
+    campaign.amend(ticket, pd.Series({"a": 1.0}))
+    assert [(line.amount, line.outcome) for line in campaign.history()] == [(4.0, 1.0), (5.0, 3.0)]
+
+
+def test_a_client_its_campaigns_and_their_splits_go_along_with_a_pickle(client):
+    campaign = client.create("pickled", ("a", "b"), budget=10)
+    split = campaign.split()
+    read = (dict(split.amounts), dict(split.shares), dict(split.reasons), split.note)
+    twin = pickle.loads(pickle.dumps(split))
+    assert (dict(twin.amounts), dict(twin.shares), dict(twin.reasons), twin.note) == read
+    with pickle.loads(pickle.dumps(client)) as other:
+        assert other.open("pickled").split().ticket == 2
+    there = pickle.loads(pickle.dumps(campaign))
+    assert there.period == campaign.period == 2
+    there._transport.close()
+
+
+def test_a_token_is_in_no_pickle(monkeypatch):
+    with pytest.raises(ap.InvalidValue, match=r"the copy would hold the secret\. Set APPORTION_TOKEN instead\."):
+        pickle.dumps(ap.Client("http://x", "apt_secret"))
+    monkeypatch.setenv("APPORTION_TOKEN", "apt_secret")
+    text = pickle.dumps(ap.Client("http://x", timeout=5.0, retries=1))
+    assert b"secret" not in text
+    twin = pickle.loads(text)._transport
+    assert (twin.url, twin._timeout, twin._retries) == ("http://x", 5.0, 1)
+    assert twin._headers["Authorization"] == "Bearer apt_secret"
 
 
 # Tokens

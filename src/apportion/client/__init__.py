@@ -6,18 +6,18 @@ has the verbs.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
+from apportion import checks
 from apportion.client.remote import RemoteCampaign, policy_content
-from apportion.client.transport import NotAllowed, ServiceUnavailable, Transport
+from apportion.client.transport import Transport
+from apportion.errors import NotAllowed, ServiceUnavailable
 from apportion.policies import Policy
+from apportion.roster import by_name
 
 __all__ = ["Client", "NotAllowed", "RemoteCampaign", "ServiceUnavailable"]
-
-VARIABLE = "APPORTION_TOKEN"
 
 
 class Client:
@@ -36,7 +36,7 @@ class Client:
     """
 
     def __init__(self, url: str, token: str | None = None, *, timeout: float = 30.0, retries: int = 4) -> None:
-        self._transport = Transport(url, token or os.environ.get(VARIABLE) or None, timeout, retries)
+        self._transport = Transport(url, token, timeout, retries)
 
     def __repr__(self) -> str:
         return f"Client({self._transport.url!r})"  # without the token
@@ -67,11 +67,13 @@ class Client:
     ) -> RemoteCampaign:
         """Begin a campaign. `Conflict` where there is one of that name, unless it was begun with the same `key`."""
         given: dict[str, Any] = {
-            "name": name, "arms": arms if isinstance(arms, str) else list(arms), "budget": budget, "unit": unit,
-            "policy": policy_content(policy), "b": b, "sigma": sigma, "horizon": horizon, "minimum": minimum,
-            "maximum": maximum, "pinned": pinned, "whole": whole, "step": step, "half_life": half_life,
-            "window": window, "robust": robust, "level": level, "minimise": minimise, "seed": seed,
+            "name": name, "arms": checks.arm_names("arms", arms), "budget": budget, "unit": unit,
+            "policy": policy_content(policy), "b": b, "sigma": sigma, "horizon": horizon, "whole": whole,
+            "step": step, "half_life": half_life, "window": window, "robust": robust, "level": level,
+            "minimise": minimise, "seed": seed,
         }  # fmt: skip
+        for label, bounds in (("minimum", minimum), ("maximum", maximum), ("pinned", pinned)):
+            given[label] = None if bounds is None else by_name(label, bounds)
         content = {option: value for option, value in given.items() if value is not None}
         self._transport.write("POST", "campaigns", content=content, key=key)
         return self.campaign(name)
@@ -99,6 +101,8 @@ class Client:
 
     def restore(self, text: str, name: str | None = None, *, key: str | None = None) -> RemoteCampaign:
         """Bring back a campaign that `export` wrote as json or log, under its own name or another."""
+        if not isinstance(text, str):
+            raise checks.refuse("text", "what `export` wrote as json or log", text)
         answer = self._transport.write("POST", "restore", content=text.encode(), query={"name": name}, key=key)
         return self.campaign(answer.json()["campaign"])
 

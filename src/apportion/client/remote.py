@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from apportion.live.history import History
 from apportion.live.ledger import Settings
 from apportion.live.status import Status
 from apportion.policies import Policy
+from apportion.roster import by_name
 from apportion.split import Split
 
 # How many tickets or events are asked for at once.
@@ -216,7 +217,7 @@ class RemoteCampaign:
         self, *, periods: int = 50, worlds: int = 100, policies: Sequence[str] | None = None, seed: int = 0
     ) -> Outlook:
         """Play the campaign forward: worlds drawn from its beliefs, each policy going on from today's statistics."""
-        named = None if policies is None else ",".join(policies)
+        named = None if policies is None else ",".join(_names("policies", policies))
         return rebuilt.outlook(self._read("forecast", periods=periods, worlds=worlds, policies=named, seed=seed))
 
     def export(self, kind: str = "json") -> str:
@@ -237,7 +238,7 @@ class RemoteCampaign:
     def _pages(self, path: str, within: str, after: int, limit: int | None) -> Iterator[dict[str, Any]]:
         """Everything after a number, page by page, at most `limit` tickets or events."""
         place: int | None = checks.whole("after", after, low=0)
-        left = limit
+        left = None if limit is None else checks.whole("limit", limit)
         while place is not None and (left is None or left > 0):
             size = PAGE if left is None else min(PAGE, left)
             told = self._read(path, after=place, limit=size)
@@ -260,9 +261,19 @@ def policy_content(policy: Any) -> Any:
     return policy
 
 
+def _names(label: str, given: Any) -> list[str]:
+    """A list of names; a single text is none, although it could be taken for a list of letters."""
+    if not isinstance(given, str) and isinstance(given, Iterable):
+        names = list(given)
+        if all(isinstance(name, str) for name in names):
+            return names
+    raise checks.refuse(label, "a list of names", given)
+
+
 def _flag(value: bool) -> str:
     return "true" if value else "false"
 
 
 def _told(outcomes: Any, amounts: Any) -> dict[str, Any]:
-    return {"outcomes": outcomes, **({} if amounts is None else {"amounts": amounts})}
+    told = {"outcomes": by_name("outcomes", outcomes)}
+    return told if amounts is None else {**told, "amounts": by_name("amounts", amounts)}

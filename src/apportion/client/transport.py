@@ -29,8 +29,15 @@ from apportion.errors import (
     IncompatibleState,
     Infeasible,
     InvalidValue,
+    NotAllowed,
+    ServiceUnavailable,
     UnknownName,
 )
+
+VARIABLE = "APPORTION_TOKEN"
+
+# The longest wait for an answer, in seconds: a socket counts milliseconds, in 32 bits.
+LONGEST_WAIT = 2_000_000.0
 
 # Seconds before the second try; each further one waits twice as long, and a little at random.
 FIRST_PAUSE = 0.1
@@ -45,17 +52,6 @@ _BROKEN = (ConnectionError, http.client.HTTPException, TimeoutError, ssl.SSLEOFE
 _ERRORS: Mapping[str, type[ApportionError]] = {
     error.__name__: error for error in (Conflict, IncompatibleState, Infeasible, InvalidValue, UnknownName)
 }
-
-
-class ServiceUnavailable(ApportionError):
-    """The service cannot be reached, or cannot do its work now. A write may or may not have been done.
-
-    Sent again under the same `key`, a write is done once.
-    """
-
-
-class NotAllowed(ApportionError):
-    """The service does not know the token, or the token may only read. Nothing was changed."""
 
 
 class Answer(NamedTuple):
@@ -82,9 +78,11 @@ class Transport:
         self.url = url.rstrip("/")
         self._host, self._port, self._secure = parts.hostname or "", parts.port, parts.scheme == "https"
         self._prefix = parts.path.rstrip("/")
-        self._timeout = checks.number("timeout", timeout, above=0.0)
+        self._timeout = checks.number("timeout", timeout, above=0.0, high=LONGEST_WAIT)
         self._retries = checks.whole("retries", retries, low=0)
         self._headers = {"Accept": "application/json", "User-Agent": f"apportion/{__version__}"}
+        self._own_token = bool(token)
+        token = token or os.environ.get(VARIABLE) or None
         if token is not None:
             if not isinstance(token, str) or not token.isascii() or not token.isprintable() or " " in token:
                 raise InvalidValue("`token` must be what `apportion token create` printed.")
@@ -94,6 +92,14 @@ class Transport:
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._tidy = weakref.finalize(self, _close, self._idle)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._own_token:
+            raise InvalidValue(
+                "A client with a `token` of its own cannot be pickled or copied: the copy would hold the secret. "
+                f"Set {VARIABLE} instead."
+            )
+        return Transport, (self.url, None, self._timeout, self._retries)
 
     def read(self, *path: str, **query: Any) -> Answer:
         """GET; parts of the path are quoted, parameters that are None left out."""

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from apportion import checks
 from apportion._version import __version__
-from apportion.errors import Conflict
+from apportion.errors import Conflict, InvalidValue
+from apportion.feasible import amounts as feasible_amounts
 from apportion.live.choice import choose_policy
 from apportion.live.desk import write_key
 from apportion.live.events import Event, now
@@ -21,6 +25,9 @@ from apportion.policies import Policy
 from apportion.roster import by_name
 from apportion.split import Split
 from apportion.told import budget_amount
+
+# Characters of a name, of a campaign or a new arm.
+LONGEST_NAME = 200
 
 
 class Campaign(View):
@@ -72,15 +79,16 @@ class Campaign(View):
     ) -> Campaign:
         """Begin a campaign. `Conflict` where there is one of that name, unless it was begun with the same `key`."""
         title = campaign_name(name)
+        names = tuple(_short_name("arms", arm) for arm in checks.arm_names("arms", arms))
         chosen, assumed = choose_policy(policy, b, sigma)
         allocator = BookedAllocator(
-            chosen, arms, seed=seed, b=b, sigma=sigma, horizon=horizon, minimum=minimum, maximum=maximum,
+            chosen, names, seed=seed, b=b, sigma=sigma, horizon=horizon, minimum=minimum, maximum=maximum,
             pinned=pinned, whole=whole, step=step, half_life=half_life, window=window, robust=robust, level=level,
             minimise=minimise,
         )  # fmt: skip
         roster = allocator.roster
         options = {
-            "policy": chosen.to_dict(),
+            "policy": chosen.kept(),
             "arms": [arm["name"] for arm in roster],
             "minimum": {arm["name"]: arm["minimum"] for arm in roster if arm["minimum"] > 0.0},
             "maximum": {arm["name"]: arm["maximum"] for arm in roster if arm["maximum"] < 1.0},
@@ -95,7 +103,7 @@ class Campaign(View):
             "level": allocator.level,
             "minimise": allocator.minimise,
         }
-        settings = {"budget": budget_amount(budget), "unit": unit_name(unit), "assumed": list(assumed)}
+        settings = {"budget": _dividable(budget, allocator.step), "unit": unit_name(unit), "assumed": list(assumed)}
         content = {"options": options, "settings": settings, "program": __version__}
         store = open_store(db)
         try:
@@ -139,6 +147,16 @@ class Campaign(View):
 
     def __repr__(self) -> str:
         return f"Campaign.open({self.name!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        url = self._store.url
+        if url.password is not None or "password" in url.query:
+            raise InvalidValue(
+                "A campaign cannot be pickled or copied where the address of its database has a password: "
+                "the copy would hold it. Open the campaign by its name instead."
+            )
+        db = Path(str(url.database)) if url.get_backend_name() == "sqlite" else str(url)
+        return type(self).open, (self.name, db)
 
     # The verbs
 
@@ -249,6 +267,8 @@ class Campaign(View):
         with self._writing() as book:
             if self._known(book.session, key, "arm") is not None:
                 return
+            if action == "add" and arm not in tuple(book.ledger.allocator.places):
+                _short_name("name", arm)
             before = book.ledger.allocator.roster
             book.ledger.change_arm(action, arm, minimum, maximum)
             if book.ledger.allocator.roster == before:
@@ -268,6 +288,9 @@ class Campaign(View):
             if self._known(book.session, key, "setting") is not None:
                 return old
             wanted = dict(changes)
+            policy_before = book.ledger.allocator.policy.kept()
+            if {"budget", "step"} & set(wanted):
+                _dividable(wanted.get("budget", old.budget), wanted.get("step", old.step))
             if {"policy", "b", "sigma"} & set(wanted):
                 allocator = book.ledger.allocator
                 kept = {
@@ -281,14 +304,12 @@ class Campaign(View):
                     own.update({name: wanted[name] for name in ("b", "sigma") if name in wanted and name in own})
                     policy = type(allocator.policy)(**own)
                 chosen, _ = choose_policy(policy, **kept)
-                wanted["policy"] = chosen.to_dict()
+                wanted["policy"] = chosen.kept()
             book.ledger.change(wanted)
             new = book.ledger.settings
-            was = {name: getattr(old, name) for name in wanted if name != "policy"}
-            if "policy" in wanted:
-                was["policy"] = {"name": old.policy, "parameters": old.parameters}
-            if new != old:
-                book.note("setting", {"changes": wanted, "old": was}, key=key)
+            was = {name: policy_before if name == "policy" else getattr(old, name) for name in wanted}
+            if new != old or book.ledger.allocator.policy.kept() != policy_before:
+                book.note("setting", {"changes": _taken(wanted, book.ledger), "old": was}, key=key)
             return new
 
     @contextmanager
@@ -302,14 +323,37 @@ def campaign_name(name: Any) -> str:
     """A campaign's name, checked: it ends up in addresses and file names."""
     if (
         not isinstance(name, str)
-        or not 1 <= len(name) <= 200
+        or not 1 <= len(name) <= LONGEST_NAME
         or name != name.strip()
         or not name.isprintable()
         or set(name) & set("/\\")
         or name in (".", "..")
     ):
-        raise checks.refuse("name", "a printable name of at most 200 characters without / or \\", name)
+        raise checks.refuse("name", f"a printable name of at most {LONGEST_NAME} characters without / or \\", name)
     return name
+
+
+def _short_name(label: str, name: Any) -> Any:
+    """The name of an arm that is new. Those that are kept may be longer: older releases had no limit."""
+    if isinstance(name, str) and len(name) > LONGEST_NAME:
+        raise checks.refuse(label, f"names of at most {LONGEST_NAME} characters", name)
+    return name
+
+
+def _dividable(budget: Any, step: float | None) -> float:
+    """A campaign's budget, checked; one that is no multiple of the step could never be split."""
+    amount = budget_amount(budget)
+    if step is not None:  # refused as every split would be
+        size = checks.number("step", step, above=0.0)
+        feasible_amounts([1.0], amount, step=size, rng=np.random.default_rng(0))
+    return amount
+
+
+def _taken(wanted: Mapping[str, Any], ledger: Ledger) -> dict[str, Any]:
+    """Settings as they were taken in: plain numbers for the log, whatever kind of number was given."""
+    own = ledger.allocator
+    held = {**ledger.settings._asdict(), "policy": wanted.get("policy"), "b": own.told_b, "sigma": own.sigma}
+    return {name: None if value is None else held[name] for name, value in wanted.items()}
 
 
 def _news(outcomes: Mapping[str, float | None], amounts: Mapping[str, float] | None) -> dict[str, Any]:

@@ -47,6 +47,8 @@ def compare(session: Session, campaign: int) -> tuple[Check, Ledger | None]:
                 compared += 1
                 rebuilt, kept = ledger.text(), saved[number]
                 if rebuilt != kept:
+                    rebuilt, kept = _without_home(rebuilt), _without_home(kept)
+                if rebuilt != kept:
                     exact = False
                     if not _near(rebuilt, kept):
                         said = f"The snapshot after event {number} does not agree with the events."
@@ -66,6 +68,17 @@ def _adds_up(payload: dict[str, Any]) -> None:
     total = math.fsum(payload["amounts"].values())
     if not math.isclose(total, payload["budget"], rel_tol=1e-12):
         raise ValueError(f"its amounts add up to {total!r}, its budget is {payload['budget']!r}")
+
+
+def _without_home(text: str) -> str:
+    """A state without the home of its policy: older releases did not keep it, and the class may have moved."""
+    head, _, body = text.partition("\n")
+    try:
+        state = json.loads(body)
+        state["policy"].pop("home", None)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return text
+    return f"{head}\n{json.dumps(state)}"
 
 
 def _near(one: str, other: str) -> bool:

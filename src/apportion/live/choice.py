@@ -9,7 +9,7 @@ from typing import Any
 from apportion import checks
 from apportion.errors import InvalidValue
 from apportion.policies import FILES, Policy, find_policy
-from apportion.policies.contract import policy_from_dict
+from apportion.policies.contract import policy_from_dict, required
 
 # What is taken where nobody says: half the budget tells half as much, and noise of one per unit.
 DEFAULT_B = 0.5
@@ -44,8 +44,7 @@ def choose_policy(
     try:
         return cls(**chosen), tuple(assumed)
     except TypeError:
-        needed = [name for name, field in fields.items() if field.default is dataclasses.MISSING]
-        raise InvalidValue(f"Policy {cls.__name__} needs {', '.join(needed)}: make it in Python.") from None
+        raise InvalidValue(f"Policy {cls.__name__} needs {', '.join(required(cls))}: make it in Python.") from None
 
 
 def told_policy(told: Any) -> Policy | str:
@@ -64,6 +63,8 @@ def told_policy(told: Any) -> Policy | str:
     return policy_from_dict({"name": name, "parameters": dict(parameters)}, _find) if "parameters" in told else name
 
 
-def _find(name: str) -> type[Policy]:
+def _find(name: str, home: str | None = None) -> type[Policy]:
+    if home is not None:
+        return find_policy(name, home)
     exact = {known.lower(): known for known in FILES}
     return find_policy(exact.get(name.lower().replace("-", "").replace("_", ""), name))

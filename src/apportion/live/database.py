@@ -18,7 +18,8 @@ from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from apportion import extras
-from apportion.errors import ApportionError, IncompatibleState, InvalidValue
+from apportion.errors import IncompatibleState, InvalidValue
+from apportion.errors import StoreUnavailable as StoreUnavailable
 from apportion.live.events import now
 from apportion.live.schema import REVISION
 
@@ -28,10 +29,6 @@ VARIABLE = "APPORTION_DB"
 PATIENCE = 60.0
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-
-
-class StoreUnavailable(ApportionError):
-    """The database cannot be reached, read or written. Nothing was changed."""
 
 
 def default_file() -> Path:

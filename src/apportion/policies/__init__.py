@@ -8,7 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from apportion.policies.contract import Period, Policy, allocate, registered
+from apportion.errors import UnknownName
+from apportion.policies.contract import Period, Policy, allocate, own_names, registered, required
 from apportion.policies.contract import policy_from_dict as _policy_from_dict
 from apportion.policies.index import IndexPolicy
 
@@ -54,13 +55,24 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'apportion.policies' has no attribute {name!r}")
 
 
-def find_policy(name: str) -> type[Policy]:
-    """A policy class by name: one of ours, or one defined in a module that was imported."""
-    if name in FILES:
-        __getattr__(name)
-    return registered(name, FILES)
+def find_policy(name: str, home: str | None = None) -> type[Policy]:
+    """A policy class by name: one of ours, or one defined in a module that was imported.
+
+    `home` is what `Policy.kept` says of a class that is not ours; a name of ours without one is ours.
+    """
+    if name in FILES and home is None:
+        ours: type[Policy] = __getattr__(name)
+        return ours
+    found = registered(name, home)
+    if found is None:
+        known = {*(each for each in FILES if set(required(__getattr__(each))) <= {"b"}), *own_names()}
+        raise UnknownName(
+            f"Policy '{name}' is not known; known are {', '.join(sorted(known))}. "
+            "One of your own is for Python: import the module that defines it first."
+        )
+    return found
 
 
 def policy_from_dict(state: dict[str, Any]) -> Policy:
-    """The policy that `Policy.to_dict` wrote."""
+    """The policy that `Policy.to_dict` or `Policy.kept` wrote."""
     return _policy_from_dict(state, find_policy)

@@ -24,7 +24,8 @@ Squares(b=0.75)
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple, dataclass_transform
 
 import numpy as np
@@ -92,7 +93,8 @@ class Policy:
     Record: ClassVar[type]
     """The NamedTuple that compiled code sees; made from the parameters unless the subclass has its own."""
 
-    _registry: ClassVar[dict[str, type[Policy]]] = {}
+    _registry: ClassVar[dict[str, dict[str, type[Policy]]]] = {}
+    """By name and then by home: two modules may each have a class of one name."""
 
     def __init_subclass__(cls, abstract: bool = False, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -102,7 +104,7 @@ class Policy:
         if "Record" not in cls.__dict__:
             cls.Record = _record_type(cls)
         implements(allocate, cls.Record)(cls.allocate)
-        Policy._registry[cls.__name__] = cls
+        Policy._registry.setdefault(cls.__name__, {})[home(cls)] = cls
 
     def allocate(self, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
         """The decision; see `apportion.policies.contract.allocate`. `self` is the record, not the policy."""
@@ -153,15 +155,43 @@ class Policy:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; `policy_from_dict` restores it."""
-        plain = {
-            name: value.item() if isinstance(value, np.generic) else value for name, value in self.parameters.items()
-        }
+        plain = {name: _plain(value) for name, value in self.parameters.items()}
         return {"name": type(self).__name__, "parameters": plain}
+
+    def kept(self) -> dict[str, Any]:
+        """`to_dict` for saved state: with the home of a class that is not ours, as two may have one name."""
+        cls = type(self)
+        return self.to_dict() if is_ours(cls) else {**self.to_dict(), "home": home(cls)}
 
     def _set(self, **validated: Any) -> None:
         """Replace parameters by their validated values; for `__post_init__` of the frozen subclasses."""
         for name, value in validated.items():
             object.__setattr__(self, name, value)
+
+
+def home(cls: type) -> str:
+    """Where a class is defined: its module, and its name in there."""
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def is_ours(cls: type) -> bool:
+    """Whether a class is part of this package."""
+    return cls.__module__.startswith("apportion.")
+
+
+def required(cls: Any) -> tuple[str, ...]:
+    """The parameters that a policy class cannot do without."""
+    missing = dataclasses.MISSING
+    return tuple(
+        field.name for field in _parameters(cls) if field.default is missing and field.default_factory is missing
+    )
+
+
+def _plain(value: Any) -> Any:
+    """A number that JSON does not know by itself, of NumPy or a fraction, as one that it does."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return float(value) if isinstance(value, Fraction) else value
 
 
 def _parameters(cls: Any) -> tuple[dataclasses.Field[Any], ...]:
@@ -185,30 +215,50 @@ def _record_type(cls: type[Policy]) -> type:
     return record
 
 
-def policy_from_dict(state: dict[str, Any], find: Callable[[str], type[Policy]]) -> Policy:
-    """The policy that `Policy.to_dict` wrote; `find` turns a class name into the class.
+def policy_from_dict(state: dict[str, Any], find: Callable[[str, str | None], type[Policy]]) -> Policy:
+    """The policy that `Policy.to_dict` or `Policy.kept` wrote; `find` turns a name and a home into the class.
 
     A parameter that is missing takes its default: state that was saved before a policy learned a new one loads.
     """
     parameters = {
         name: tuple(value) if isinstance(value, list) else value for name, value in state["parameters"].items()
     }
-    cls = find(state["name"])
+    cls = find(state["name"], state.get("home"))
     try:
         return cls(**parameters)
     except TypeError as error:
         raise InvalidValue(f"Policy {state['name']} does not take these parameters: {parameters}.") from error
 
 
-def registered(name: str, others: Iterable[str] = ()) -> type[Policy]:
-    """A policy class by its name, once the module that defines it was imported."""
-    try:
-        return Policy._registry[name]
-    except KeyError:
-        known = ", ".join(sorted({*Policy._registry, *others}))
-        raise UnknownName(
-            f"Policy '{name}' is not known; known are {known}. Import the module that defines it first."
-        ) from None
+def registered(name: str, where: str | None = None) -> type[Policy] | None:
+    """The class of that name whose home is `where`, or the only one of that name; None where there is none.
+
+    The only one will do: older releases kept no home, and a class may have moved, from `__main__` to a module say.
+    But ours never stands in for one that has a home, which is not ours.
+    """
+    found = Policy._registry.get(name, {})
+    if where is not None:
+        if where in found:
+            return found[where]
+        found = {place: cls for place, cls in found.items() if not is_ours(cls)}
+    if len(found) > 1:
+        homes = ", ".join(sorted(found))
+        if where is None:
+            advice = "Give the policy itself, or import the module of one alone."
+            raise UnknownName(f"Policy '{name}' is not known by its name alone: there are {homes}. {advice}")
+        advice = "Import the module that defines it first."
+        raise UnknownName(f"Policy '{where}' is not known; of that name are {homes}. {advice}")
+    return next(iter(found.values()), None)
+
+
+def own_names() -> set[str]:
+    """The names of all policies that are not ours and that need to be told nothing but b."""
+    return {
+        name
+        for name, classes in Policy._registry.items()
+        for cls in classes.values()
+        if not is_ours(cls) and set(required(cls)) <= {"b"}
+    }
 
 
 def known_horizon(policy: str, own: int | None, given: int | None) -> int:

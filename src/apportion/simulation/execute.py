@@ -84,7 +84,7 @@ def _completed(
         pool = ThreadPoolExecutor(max_workers=count)
         try:
             yield from _from_executor(pool, tasks, pending)
-        finally:  # on Ctrl-C, do not wait for what is under way
+        finally:  # Ctrl-C is told to the caller at once; Python ends only after the tasks that are under way
             pool.shutdown(wait=False, cancel_futures=True)
     elif isinstance(executor, Executor):
         yield from _from_executor(executor, tasks, pending)

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import platform
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -17,9 +18,11 @@ import numpy as np
 from apportion import checks
 from apportion._version import __version__
 from apportion.errors import ApportionError, InvalidValue
+from apportion.errors import SimulationFailed as SimulationFailed
 from apportion.kernels import package_digest
 from apportion.law import Instance
 from apportion.policies import Policy
+from apportion.policies.contract import home, is_ours
 from apportion.simulation.engine import Dense, blank_record
 from apportion.simulation.execute import execute, reason_of
 from apportion.simulation.leap import refusal, why_not
@@ -35,7 +38,6 @@ LEAP_FROM = 100_000
 
 LONGEST_HORIZON = 10**15
 MOST_MARKS = 1_000_000
-SHOWN_FAILURES = 20
 # Periods of the rehearsal of a policy that is not ours.
 REHEARSED = 5
 
@@ -115,9 +117,14 @@ class Plan:
         return found
 
     def own_policies(self) -> dict[str, str]:
-        """The policies that are not ours, each with a digest of its code."""
-        classes = [item.cls if isinstance(item, Informed) else type(item) for item in self.policies]
-        return {cls.__name__: digest for cls in classes if (digest := own_code(cls))}
+        """The policies that are not ours, each with a digest of its code: by name, or by home where two have one."""
+        classes = dict.fromkeys(item.cls if isinstance(item, Informed) else type(item) for item in self.policies)
+        named = Counter(cls.__name__ for cls in classes)
+        return {
+            cls.__name__ if named[cls.__name__] == 1 else home(cls): digest
+            for cls in classes
+            if (digest := own_code(cls))
+        }
 
     def needed_bytes(self) -> int:
         """How much memory the result takes."""
@@ -133,7 +140,7 @@ class Plan:
             "policies": [
                 {"informed": item.cls.__name__, "parameters": dict(item.parameters)}
                 if isinstance(item, Informed)
-                else item.to_dict()
+                else item.kept()
                 for item in self.policies
             ],
             "instances": [instance.to_dict() for instance in self.instances],
@@ -197,25 +204,6 @@ def simulate(
     return result
 
 
-class SimulationFailed(ApportionError):
-    """Tasks of a simulation failed every time they were tried; the message has their parameters.
-
-    `failures` are the tasks, each with the reason; `results` what the other tasks found, NaN where it is missing.
-    """
-
-    def __init__(self, failures: Sequence[tuple[Task, str]], heading: str, results: Sequence[Result]) -> None:
-        lines = [f"  {task}: {reason}." for task, reason in failures[:SHOWN_FAILURES]]
-        if len(failures) > len(lines):
-            lines.append(f"  and {len(failures) - len(lines):,} more.")
-        super().__init__("\n".join([f"{heading}:", *lines]))
-        self.failures, self.results = tuple(failures), tuple(results)
-
-    @property
-    def result(self) -> Result | None:
-        """The first of `results`."""
-        return self.results[0] if self.results else None
-
-
 def make_plan(
     policies: Any, instances: Any, horizon: int, replications: int, seed: int, record: Iterable[str],
     periods: int | Sequence[int] | None, common: bool, engine: str,
@@ -251,7 +239,7 @@ def require_fit(candidate: Policy | Informed, world: Instance, horizon: int, reh
         policy = candidate.on(world) if isinstance(candidate, Informed) else candidate
         policy.prepared(world.arms, horizon)
         policy.initial_memory(world.arms)
-        if not type(policy).__module__.startswith("apportion."):
+        if not is_ours(type(policy)):
             json.dumps(policy.to_dict())
             if rehearse:
                 _rehearse(policy, world, min(horizon, REHEARSED))

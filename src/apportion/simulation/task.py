@@ -20,6 +20,7 @@ from apportion.errors import IncompatibleState, InvalidValue
 from apportion.kernels import code_digest, package_digest
 from apportion.law import Instance
 from apportion.policies import Policy
+from apportion.policies.contract import is_ours
 from apportion.simulation.engine import Dense, blank_record
 from apportion.simulation.streams import streams
 
@@ -147,7 +148,7 @@ def own_code(cls: type[Policy]) -> str:
 
     Asked for once: a file that is edited while tasks run must not give its new name to what the old one computed.
     """
-    if cls.__module__.startswith("apportion."):
+    if is_ours(cls):
         return ""
     if cls not in _OWN_CODE:
         methods = (cls.allocate, cls.prepared, cls.initial_memory)
@@ -158,7 +159,7 @@ def own_code(cls: type[Policy]) -> str:
 
 def _source_of(cls: type[Policy]) -> str:
     """The digest of the file that defines a class; nothing for ours, and where no other process has the file."""
-    if cls.__module__.startswith("apportion.") or cls.__module__ in ("__main__", "__mp_main__"):
+    if is_ours(cls) or cls.__module__ in ("__main__", "__mp_main__"):
         return ""
     if cls not in _SOURCES:
         marked = getattr(sys.modules.get(cls.__module__), SOURCE_MARK, None)

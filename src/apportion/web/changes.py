@@ -65,13 +65,14 @@ class Changes:
         topic = self._topics.get(key)
         if topic is None:
             topic = self._topics[key] = _Topic(look)
-            topic.version = await run_in_threadpool(look)
-            topic.task = asyncio.create_task(topic.run())
         bell = asyncio.Event()
         topic.followers.add(bell)
         try:
-            while topic.version is None:  # the first look of another follower is under way
-                await asyncio.sleep(0.01)
+            if topic.version is None:  # it looks itself: a follower whose first look is under way may go away
+                first = await run_in_threadpool(look)
+                topic.version = first if topic.version is None else topic.version
+            if topic.task is None:
+                topic.task = asyncio.create_task(topic.run())
             seen = topic.version
             missed = since is not None and since != str(seen)
             yield f"retry: {RETRY}\n".encode() + _event("change" if missed else "version", seen)
