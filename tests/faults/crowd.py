@@ -3,6 +3,7 @@
 `kills URL COUNT`: a client records as fast as it can and is killed with SIGKILL at a random moment, COUNT times.
 `crowd URL PROCESSES ROUNDS`: that many clients at once, and a reader beside them.
 `births URL PROCESSES`: that many clients make the database at the same moment.
+`interrupts URL COUNT`: a client that gets SIGINT at a random moment of a write and goes on, COUNT times.
 `full URL ROUNDS`: a client whose files may not grow any more, as on a full disk.
 """
 
@@ -12,6 +13,7 @@ import random
 import resource
 import signal
 import sys
+import threading
 import time
 
 import apportion as ap
@@ -164,6 +166,68 @@ def births(url, processes):
     return {"errors": said, "names": ap.Campaign.names(url)}
 
 
+def interrupts(url, count):
+    """SIGINT within writes of the main thread, with another thread that shares its commits."""
+    name, rng, over = "interrupts", random.Random(5), threading.Event()
+    fresh(name, url)
+    campaign = ap.Campaign.open(name, db=url)
+    acknowledged, errors, beside, state = [], [], [], {"armed": False, "came": 0}
+
+    def interrupted(number, frame):
+        if state["armed"]:  # once for each time that the client is ready for it
+            state["armed"] = False
+            state["came"] += 1
+            raise KeyboardInterrupt
+
+    def send():
+        while not over.wait(rng.uniform(0.0005, 0.02)):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def record():
+        mine = ap.Campaign.open(name, db=url)
+        while not over.is_set():
+            try:
+                beside.append(mine.split().ticket)
+            except Exception as error:
+                errors.append(f"beside: {type(error).__name__}: {error}")
+
+    signal.signal(signal.SIGINT, interrupted)
+    threads = [threading.Thread(target=send), threading.Thread(target=record)]
+    for thread in threads:
+        thread.start()
+    while state["came"] < count:
+        try:
+            state["armed"] = True
+            for _ in range(20):
+                split = campaign.split()
+                acknowledged.append((split.ticket, None))
+                first, *rest = (arm for arm in ARMS if split.amounts[arm] > 0)
+                campaign.record(split.ticket, {first: float(split.ticket)})
+                acknowledged.append((split.ticket, first))
+                with campaign.together():
+                    for arm in rest:
+                        campaign.record(split.ticket, {arm: float(split.ticket)})
+                acknowledged.extend((split.ticket, arm) for arm in rest)
+        except KeyboardInterrupt:
+            pass
+        except Exception as error:
+            errors.append(f"{type(error).__name__}: {error}")
+        state["armed"] = False
+    over.set()
+    for thread in threads:
+        thread.join()
+    counts, tickets = told(name, url)
+    kept = {*counts, *((ticket, None) for ticket in tickets)}
+    lost = len(({*acknowledged} | {(ticket, None) for ticket in beside}) - kept)
+    found, ours = campaign.check(), campaign.state()
+    campaign._store.shared.clear()
+    return {
+        "acknowledged": len(acknowledged), "beside": len(beside), "errors": errors, "lost": lost,
+        "check": found.ok and found.exact, "alike": ap.Campaign.open(name, db=url).state() == ours,
+        "tickets": tickets, "doubled": sum(value != 1 for value in counts.values()),
+    }  # fmt: skip
+
+
 def full(url, rounds):
     name = "full"
     fresh(name, url)
@@ -186,5 +250,7 @@ def full(url, rounds):
 
 if __name__ == "__main__":
     task, url, *numbers = sys.argv[1:]
-    answer = {"kills": kills, "crowd": crowd, "full": full, "births": births}[task](url, *map(int, numbers))
+    answer = {"kills": kills, "crowd": crowd, "full": full, "births": births, "interrupts": interrupts}[task](
+        url, *map(int, numbers)
+    )
     sys.stdout.write(json.dumps(answer))

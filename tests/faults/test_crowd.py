@@ -104,3 +104,15 @@ def test_a_read_only_file_gets_a_sentence(sqlite):
     assert said["split"].endswith("Nothing was changed.")
     assert "read-only" in said["split"] or "cannot be opened" in said["split"]
     assert ap.Campaign.open("ads", db=sqlite).state() == state
+
+
+def test_ctrl_c_at_random_moments_loses_nothing_and_blocks_nobody(db):
+    seen = run("interrupts", db, 1000 if SOAK else 100)
+    assert seen["acknowledged"] > 0
+    assert seen["beside"] > 0
+    assert (seen["lost"], seen["doubled"]) == (0, 0)
+    assert seen["tickets"] == list(range(1, len(seen["tickets"]) + 1))
+    assert seen["check"]
+    assert seen["alike"]
+    # A file goes on as if nothing had been. A connection to a server may be lost with it, and that is said.
+    assert [error for error in seen["errors"] if "://" not in db or "StoreUnavailable" not in error] == []

@@ -363,3 +363,62 @@ def test_the_past_can_be_looked_at(campaign):
     campaign.record(campaign.split().ticket, {"a": 0.0, "b": 900.0})
     assert campaign.beliefs(at=then).leader == "a"
     assert campaign.beliefs().leader == "b"
+
+
+def test_snapshots_are_kept_all_along_however_writes_are_cut(campaign, sqlite):
+    """The state at any past moment is near one; three events in a write need not end at a round number."""
+    for _ in range(1100):
+        with campaign.together():
+            ticket = campaign.split().ticket
+            campaign.record(ticket, {"a": 1.0})
+            campaign.record(ticket, {"b": 2.0})
+    with open_store(sqlite).reading() as session:
+        kept = sorted(session.snapshots(campaign._id, campaign.version))
+    assert len(kept) == 4
+    assert max(late - early for early, late in zip([0, *kept], [*kept, campaign.version])) <= 1024 + 64
+    assert campaign.check().exact
+
+
+def test_a_range_of_tickets_is_found_by_its_index(campaign, sqlite):
+    from apportion.live.database import address, engine_for
+
+    said = []
+    engine = engine_for(address(sqlite))
+
+    @sa.event.listens_for(engine, "before_cursor_execute")
+    def note(connection, cursor, statement, parameters, context, many):
+        said.append((statement, parameters))
+
+    campaign.history(2, 3)
+    sa.event.remove(engine, "before_cursor_execute", note)
+    statement, parameters = said[-1]
+    with engine.connect() as connection:
+        plan = " ".join(row[-1] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters))
+    assert "ix_events_ticket (campaign=? AND ticket>? AND ticket<?)" in plan
+    assert "TEMP B-TREE" not in plan
+
+
+def test_money_spent_where_none_was_advised_is_in_the_history(campaign):
+    campaign.add_arm("c", 0.0, 0.0)
+    campaign.pause_arm("c")
+    for _ in range(3):
+        campaign.record(campaign.split().ticket, {"a": 1.0, "c": 2.0}, {"c": 4.0})
+    lines = [line for line in campaign.history() if line.arm == "c"]
+    assert [(line.ticket, line.advised, line.amount, line.outcome) for line in lines] == [
+        (ticket, 0.0, 4.0, 2.0) for ticket in (1, 2, 3)
+    ]
+
+
+def test_numbers_of_numpy_will_do_and_others_are_refused(campaign):
+    import numpy as np
+
+    campaign.split()
+    assert campaign.explain(np.int64(1)).ticket == 1
+    assert [event.number for event in campaign.events(after=np.int64(1), limit=np.int64(1))] == [2]
+    for wrong in ({"after": "x"}, {"after": -1}, {"limit": -1}, {"limit": "a"}, {"limit": 1.5}):
+        with pytest.raises(ap.InvalidValue, match="must be a whole number"):
+            campaign.events(**wrong)
+    assert campaign.events(after=2**70) == []
+    assert len(campaign.events(limit=2**70)) == 2
+    assert (len(campaign.history(first=2**70)), len(campaign.history(last=2**70))) == (0, 2)
+    assert campaign.beliefs(at=2**70).leader == campaign.beliefs().leader

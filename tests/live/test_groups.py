@@ -106,3 +106,61 @@ def test_campaigns_side_by_side(db, campaign):
     assert sorted(answers[1::2]) == [1, 2, 3]
     assert campaign.check().exact
     assert other.check().exact
+
+
+def test_a_write_that_cannot_be_kept_leaves_the_others_alone(db, campaign):
+    """Neither one that cannot be written down, nor one that the database refuses half-way."""
+
+    def unwritable(mine):
+        with mine._writing() as book:
+            book.note("setting", {"changes": object()})
+
+    def taken(mine):
+        with mine._writing() as book:
+            book.session.append(mine._id, mine.events(limit=1))
+
+    works = [lambda mine: mine.split().ticket, unwritable, taken] * 3
+    answers = at_once(db, campaign, *works)
+    assert sorted(answers[::3]) == [2, 3, 4]
+    assert all(type(answer) is TypeError for answer in answers[1::3])
+    assert all(type(answer) is ap.Conflict for answer in answers[2::3])
+    assert len(set(map(id, answers[1::3] + answers[2::3]))) == 6
+    assert campaign.period == 4
+    assert campaign.check().exact
+
+
+def test_each_who_shared_a_failed_commit_has_an_error_of_its_own(db, campaign, monkeypatch):
+    finish = stores._Group.finish
+
+    def fail(group, error=None):
+        finish(group, error or KeyboardInterrupt())
+
+    monkeypatch.setattr(stores._Group, "finish", fail)
+    answers = at_once(db, campaign, *[lambda mine: mine.split()] * 4)
+    monkeypatch.undo()
+    assert all("was interrupted by another write" in str(answer) for answer in answers)
+    assert all(type(answer) is StoreUnavailable for answer in answers)
+    assert len(set(map(id, answers))) == 4
+    assert campaign.period == 1
+
+
+def test_a_reader_does_not_wait_for_a_block_of_another_thread(db, campaign):
+    inside, seen = threading.Event(), threading.Event()
+
+    def block():
+        with campaign.together():
+            campaign.split()
+            inside.set()
+            assert seen.wait(60)
+
+    writer = threading.Thread(target=block)
+    writer.start()
+    assert inside.wait(60)
+    found = (campaign.period, campaign.status().period, campaign.version, ap.Campaign.open("c", db=db).open_tickets)
+    still = writer.is_alive()
+    seen.set()
+    writer.join()
+    assert still  # all of this was answered while the block was open
+    assert found == (1, 1, 3, (1,))
+    assert campaign.period == 2
+    assert campaign.check().exact

@@ -290,6 +290,9 @@ def test_a_write_with_a_key_is_done_once_and_answers_the_same(ads):
         assert [answer.status_code for answer in answers] in ([200, 200], [201, 201]), answers[-1].text
         assert answers[0].json() == answers[1].json()
         assert ads.get(ADS).json()["events"] == events
+    other = HISTORY.replace("2026-01-02,search,30", "2026-01-02,search,31")
+    again = ads.post(f"{ADS}/import", content=other, headers={**AS_CSV, "Idempotency-Key": "6"})
+    assert problem(again, 409, "conflict") == "The key '6' was used before for something else."
 
 
 # Nothing new

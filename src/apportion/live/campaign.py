@@ -15,7 +15,7 @@ from apportion._version import __version__
 from apportion.errors import Conflict, InvalidValue
 from apportion.feasible import amounts as feasible_amounts
 from apportion.live.choice import choose_policy
-from apportion.live.desk import write_key
+from apportion.live.desk import request_mark, write_key
 from apportion.live.events import Event, now
 from apportion.live.ledger import BookedAllocator, Ledger, Settings, unit_name
 from apportion.live.store import Store, open_store
@@ -104,14 +104,19 @@ class Campaign(View):
             "minimise": allocator.minimise,
         }
         settings = {"budget": _dividable(budget, allocator.step), "unit": unit_name(unit), "assumed": list(assumed)}
-        content = {"options": options, "settings": settings, "program": __version__}
+        content: dict[str, Any] = {"options": options, "settings": settings, "program": __version__}
+        asked: dict[str, Any] = {"begun": {**options, **settings, "seed": seed}}  # a drawn seed was not
+        if key is not None:
+            content["asked"] = request_mark("created", None, asked)
         store = open_store(db)
         try:
             return cls._begin(store, title, [Event(1, now(), "created", None, content, write_key(key))])
         except Conflict:
+            if title not in cls.names(db):  # refused, but not for its name
+                raise
             with store.reading() as session:
                 known = cls(store, session.find(title), title)
-                if known._known(session, key, "created") is None:
+                if known._known(session, key, "created", **asked) is None:
                     raise
             return known
 
@@ -163,7 +168,7 @@ class Campaign(View):
     def split(self, budget: float | None = None, *, key: str | None = None) -> Split:
         """The next split, of the campaign's budget unless another is given here. Earlier tickets may be open."""
         with self._writing() as book:
-            known = self._known(book.session, key, "split")
+            known = self._known(book.session, key, "split", budget=budget)
             if known is not None:
                 return self._retold(book.session, known)
             amount = book.ledger.settings_budget if budget is None else budget
@@ -185,7 +190,7 @@ class Campaign(View):
         something else is a `Conflict`: `amend` corrects.
         """
         with self._writing() as book:
-            if self._known(book.session, key, "outcome") is not None:
+            if self._known(book.session, key, "outcome", ticket, outcomes=outcomes, amounts=amounts) is not None:
                 return
             allocator = book.ledger.allocator
             held = allocator.shelf.find(ticket)
@@ -204,7 +209,7 @@ class Campaign(View):
     ) -> None:
         """Correct outcomes that were recorded, or the amounts they came from. The old stay in the history."""
         with self._writing() as book:
-            if self._known(book.session, key, "amended") is not None:
+            if self._known(book.session, key, "amended", ticket, outcomes=outcomes, amounts=amounts) is not None:
                 return
             allocator = book.ledger.allocator
             held = allocator.shelf.find(ticket)
@@ -221,7 +226,7 @@ class Campaign(View):
     def close(self, ticket: int, *, key: str | None = None) -> None:
         """Give up waiting: no data will come for what is still open of a ticket."""
         with self._writing() as book:
-            if self._known(book.session, key, "outcome") is not None:
+            if self._known(book.session, key, "outcome", ticket, close=True) is not None:
                 return
             allocator = book.ledger.allocator
             held = allocator.shelf.find(ticket)
@@ -265,7 +270,8 @@ class Campaign(View):
         key: str | None = None,
     ) -> None:
         with self._writing() as book:
-            if self._known(book.session, key, "arm") is not None:
+            asked: dict[str, Any] = {"action": action, "arm": arm, "minimum": minimum, "maximum": maximum}
+            if self._known(book.session, key, "arm", **asked) is not None:
                 return
             if action == "add" and arm not in tuple(book.ledger.allocator.places):
                 _short_name("name", arm)
@@ -285,7 +291,7 @@ class Campaign(View):
         """
         with self._writing() as book:
             old = book.ledger.settings
-            if self._known(book.session, key, "setting") is not None:
+            if self._known(book.session, key, "setting", settings=changes) is not None:
                 return old
             wanted = dict(changes)
             policy_before = book.ledger.allocator.policy.kept()

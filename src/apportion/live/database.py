@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import URL, Connection, Engine, make_url
+from sqlalchemy.engine import URL, Connection, Engine, ExceptionContext, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from apportion import extras
@@ -84,11 +84,14 @@ def shown(url: URL) -> str:
 def make_engine(url: URL) -> Engine:
     """An engine whose every commit is on disk when it returns."""
     if url.get_backend_name() == "sqlite":
-        engine = sa.create_engine(url, connect_args={"timeout": PATIENCE, "check_same_thread": False}, pool_size=16)
+        # No bound: a connection that Ctrl-C hits as the pool hands it out is counted as in use for ever.
+        given: dict[str, Any] = {"timeout": PATIENCE, "check_same_thread": False}
+        engine = sa.create_engine(url, connect_args=given, pool_size=16, max_overflow=-1)
         sa.event.listen(engine, "connect", _prepare_sqlite)
         sa.event.listen(engine, "begin", _begin_sqlite)
+        sa.event.listen(engine, "handle_error", _keep_connection)
         return engine
-    given: dict[str, Any] = {"connect_timeout": 10, "application_name": "apportion"}
+    given = {"connect_timeout": 10, "application_name": "apportion"}
     if "options" not in url.query:
         given["options"] = f"-c synchronous_commit=on -c lock_timeout={PATIENCE:.0f}s"
     try:
@@ -112,19 +115,32 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
 
+def _keep_connection(context: ExceptionContext) -> None:
+    # After Ctrl-C in a statement, SQLAlchemy would drop the connection as broken. A file's connection is sound: its
+    # transaction is rolled back and it is used again. Dropped, it would hold the file's lock until it is collected.
+    if not isinstance(context.original_exception, Exception):
+        context.is_disconnect = False
+
+
 @contextlib.contextmanager
 def in_words(url: URL) -> Iterator[None]:
     """Turn errors of the database into sentences for people."""
     try:
         yield
     except (SQLAlchemyError, sqlite3.Error, OSError) as error:
-        raise StoreUnavailable(_sentence(url, error)) from error
+        raise StoreUnavailable(sentence(url, error)) from error
 
 
-def _sentence(url: URL, error: BaseException) -> str:
+def sentence(url: URL, error: BaseException) -> str:
+    """An error of the database in words."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     text = " ".join(str(cause).split()).rstrip(".?! ")
     name = shown(url)
+    if not isinstance(error, (SQLAlchemyError, sqlite3.Error, OSError)):
+        return (
+            f"The database {name} was interrupted by another write of this program, in the middle of a commit: look "
+            "whether this one was kept, and send it again where it was not."
+        )
     if isinstance(error, OSError):
         return f"The database {name} cannot be used: {error.strerror or text}. Nothing was changed."
     if url.get_backend_name() != "sqlite":
@@ -138,9 +154,9 @@ def _sentence(url: URL, error: BaseException) -> str:
         "not a database": f"The file {name} is not a database of apportion.",
         "malformed": f"The database {name} is damaged: restore it from a copy.",
     }
-    for mark, sentence in known.items():
+    for mark, said in known.items():
         if mark in text:
-            return f"{sentence} Nothing was changed."
+            return f"{said} Nothing was changed."
     return f"The database {name} answered: {text}. Nothing was changed."
 
 
@@ -153,12 +169,10 @@ def ensure_schema(engine: Engine) -> None:
         if engine.dialect.name == "sqlite":
             path = Path(str(engine.url.database))
             path.parent.mkdir(parents=True, exist_ok=True)
-        with engine.connect() as connection:
-            found = revision(connection)
+        found = _found(engine)
         if found is None:
             _create(engine)
-            with engine.connect() as connection:
-                found = revision(connection)
+            found = _found(engine)
     if found == REVISION:
         return
     if found is None or found in known_revisions():
@@ -179,6 +193,20 @@ def revision(connection: Connection) -> str | None:
     return connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
 
 
+def _found(engine: Engine) -> str | None:
+    """The schema of a database, None for a new one; one whose tables have no schema is refused."""
+    with engine.connect() as connection:
+        # The tables first: another program may be making both at this moment, in one transaction.
+        begun = sa.inspect(connection).has_table("campaigns")
+        found = revision(connection)
+    if begun and found is None:
+        raise IncompatibleState(
+            f"The database {shown(engine.url)} has tables, but no schema number: it is damaged, or of another "
+            "program; restore it from a copy, or choose another. Nothing was changed."
+        )
+    return found
+
+
 def known_revisions() -> set[str]:
     """The schemas that this release can upgrade from."""
     from alembic.script import ScriptDirectory
@@ -195,8 +223,7 @@ def upgrade(db: str | os.PathLike[str] | None = None) -> tuple[str | None, str]:
     engine = make_engine(url)
     try:
         with in_words(url):
-            with engine.connect() as connection:
-                found = revision(connection)
+            found = _found(engine)
             if found is not None and found != REVISION:
                 if found not in known_revisions():
                     ensure_schema(engine)

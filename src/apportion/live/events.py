@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from apportion.errors import ApportionError, IncompatibleState
 from apportion.tickets import Ticket
 
 KINDS = ("created", "split", "outcome", "amended", "arm", "setting", "imported")
@@ -54,22 +56,37 @@ def written(payload: Mapping[str, Any]) -> str:
     return _write(payload)
 
 
+@contextmanager
+def intact(number: int) -> Iterator[None]:
+    """Around the reading of an event: what is damaged in it gets a sentence. Refusals pass as they are."""
+    try:
+        yield
+    except ApportionError:
+        raise
+    except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        why = f"{error} is missing" if isinstance(error, KeyError) else " ".join(str(error).split()).rstrip(".")
+        raise IncompatibleState(
+            f"Event {number} of this campaign is damaged: {why}. Restore the database from a copy."
+        ) from error
+
+
 def told_ticket(number: int, events: Iterable[Event], places: Mapping[str, int]) -> Ticket:
     """A ticket as it stands after these events of its own; `places` are those of the arms, by name."""
     ticket: Ticket | None = None
     for event in events:
-        payload = event.payload
-        if event.kind == "split":
-            amounts = np.zeros(payload["width"])
-            for name, amount in payload["amounts"].items():
-                amounts[places[name]] = amount
-            ticket = Ticket(number, amounts)
-        elif ticket is not None:
-            for name, outcome in payload["outcomes"].items():
-                ticket.outcomes[places[name]] = math.nan if outcome is None else outcome
-                ticket.told[places[name]] = True
-            for name, amount in payload.get("amounts", {}).items():
-                ticket.amounts[places[name]] = amount
+        with intact(event.number):
+            payload = event.payload
+            if event.kind == "split":
+                amounts = np.zeros(payload["width"])
+                for name, amount in payload["amounts"].items():
+                    amounts[places[name]] = amount
+                ticket = Ticket(number, amounts)
+            elif ticket is not None:
+                for name, outcome in payload["outcomes"].items():
+                    ticket.outcomes[places[name]] = math.nan if outcome is None else outcome
+                    ticket.told[places[name]] = True
+                for name, amount in payload.get("amounts", {}).items():
+                    ticket.amounts[places[name]] = amount
     if ticket is None:
-        raise LookupError(f"no split was issued under ticket {number}")
+        raise IncompatibleState(f"The split of ticket {number} is missing: the database is damaged.")
     return ticket

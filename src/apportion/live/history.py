@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from apportion.live.events import Event
+from apportion.live.events import Event, intact
 from apportion.tables import Table
 
 if TYPE_CHECKING:
@@ -31,31 +31,36 @@ class Line(NamedTuple):
 def lines(events: Iterable[Event]) -> list[Line]:
     """The lines of tickets, from all of their events in order."""
     found: dict[tuple[int, str], Line] = {}
+    dates: dict[int, str] = {}
     for event in events:
-        ticket, payload = event.ticket or 0, event.payload
-        if event.kind == "split":
-            date = payload.get("date", event.at)
-            for (name, amount), share in zip(payload["amounts"].items(), payload["shares"]):
-                state = "open" if amount > 0 else "unused"
-                found[ticket, name] = Line(ticket, date, name, amount, amount, share, None, state, None)
-            continue
-        outcomes, amounts = payload["outcomes"], payload.get("amounts", {})
-        for name in dict.fromkeys((*outcomes, *amounts)):
-            line = found.get((ticket, name))
-            if line is None:  # spent on an arm that the advice had left out
-                first = next(kept for (number, _), kept in found.items() if number == ticket)
-                line = Line(ticket, first.date, name, 0.0, 0.0, 0.0, None, "unused", None)
-            news: dict[str, Any] = {"amount": amounts.get(name, line.amount)}
-            if name in outcomes:
-                value = outcomes[name]
-                news |= {"outcome": value, "recorded": event.at, "state": "no data" if value is None else "recorded"}
-            elif line.state == "unused" and news["amount"] > 0:
-                news["state"] = "open"
-            if event.kind == "amended":
-                old = {"at": event.at, "outcome": line.outcome, "amount": line.amount}
-                news |= {"corrections": (*line.corrections, old), "state": "amended"}
-            found[ticket, name] = line._replace(**news)
+        with intact(event.number):
+            _take_in(event, found, dates)
     return sorted(found.values(), key=lambda line: line.ticket)
+
+
+def _take_in(event: Event, found: dict[tuple[int, str], Line], dates: dict[int, str]) -> None:
+    ticket, payload = event.ticket or 0, event.payload
+    if event.kind == "split":
+        date = dates[ticket] = payload.get("date", event.at)
+        for (name, amount), share in zip(payload["amounts"].items(), payload["shares"]):
+            state = "open" if amount > 0 else "unused"
+            found[ticket, name] = Line(ticket, date, name, amount, amount, share, None, state, None)
+        return
+    outcomes, amounts = payload["outcomes"], payload.get("amounts", {})
+    for name in dict.fromkeys((*outcomes, *amounts)):
+        line = found.get((ticket, name))
+        if line is None:  # spent on an arm that the advice had left out
+            line = Line(ticket, dates[ticket], name, 0.0, 0.0, 0.0, None, "unused", None)
+        news: dict[str, Any] = {"amount": amounts.get(name, line.amount)}
+        if name in outcomes:
+            value = outcomes[name]
+            news |= {"outcome": value, "recorded": event.at, "state": "no data" if value is None else "recorded"}
+        elif line.state == "unused" and news["amount"] > 0:
+            news["state"] = "open"
+        if event.kind == "amended":
+            old = {"at": event.at, "outcome": line.outcome, "amount": line.amount}
+            news |= {"corrections": (*line.corrections, old), "state": "amended"}
+        found[ticket, name] = line._replace(**news)
 
 
 class History(Table):

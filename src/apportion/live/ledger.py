@@ -13,7 +13,7 @@ from apportion import checks
 from apportion.allocator import Allocator, kept_for
 from apportion.chance import generator_from, generator_state
 from apportion.errors import IncompatibleState, InvalidValue
-from apportion.live.events import Event, told_ticket
+from apportion.live.events import Event, intact, told_ticket
 from apportion.live.shelf import Shelf
 from apportion.policies import Uniform, policy_from_dict
 from apportion.robust import new_past
@@ -168,6 +168,8 @@ class Ledger:
     def __init__(self, allocator: BookedAllocator, settings: dict[str, Any], number: int) -> None:
         self.allocator = allocator
         self.number = number
+        self.at: str | None = None
+        """The moment of the last event; None where only its number is known."""
         self._settings = settings
         self.history: Callable[[int, int], list[Event]] | None = None
         """The events of a ticket up to an event number, from the database."""
@@ -178,9 +180,12 @@ class Ledger:
         """The state after the event `created`."""
         if event.kind != "created" or event.number != 1:
             raise IncompatibleState("The first event of a campaign must be its creation.")
-        options = dict(event.payload["options"])
-        policy = policy_from_dict(options.pop("policy"))
-        return cls(BookedAllocator(policy, options.pop("arms"), **options), dict(event.payload["settings"]), 1)
+        with intact(event.number):
+            options = dict(event.payload["options"])
+            policy = policy_from_dict(options.pop("policy"))
+            begun = cls(BookedAllocator(policy, options.pop("arms"), **options), dict(event.payload["settings"]), 1)
+        begun.at = event.at
+        return begun
 
     @property
     def settings_budget(self) -> float:
@@ -212,6 +217,11 @@ class Ledger:
         """Take in the next event."""
         if event.number != self.number + 1:
             raise IncompatibleState(f"Event {self.number + 1} of this campaign is missing.")
+        with intact(event.number):
+            self._apply(event)
+        self.number, self.at = event.number, event.at
+
+    def _apply(self, event: Event) -> None:
         payload = event.payload
         if event.kind == "split":
             ticket = self.allocator.reissue(payload)
@@ -229,7 +239,6 @@ class Ledger:
             raise IncompatibleState(
                 f"Event {event.number} is of a kind that this release does not know: {event.kind}."
             )
-        self.number = event.number
 
     def change_arm(self, action: str, arm: str, minimum: float | None = None, maximum: float | None = None) -> None:
         """Add, pause, resume, remove or bound an arm."""

@@ -14,9 +14,8 @@ import json
 import os
 import sqlite3
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -24,12 +23,13 @@ from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from apportion.errors import Conflict, UnknownName
-from apportion.live.database import address, engine_for, forget_engine, in_words
-from apportion.live.events import Event, written
+from apportion.live.database import StoreUnavailable, address, engine_for, forget_engine, in_words, sentence
+from apportion.live.events import Event, intact, written
 from apportion.live.schema import campaigns, events, snapshots
+from apportion.live.turn import Place, Sign, Turn
 
-# A snapshot is written when the event number passes a multiple of this; older ones are kept only at multiples of
-# the second number, so that the state at any past moment is near one.
+# A snapshot is written when the event number passes a multiple of this; of older ones the last in each stretch of
+# so many events is kept, so that the state at any past moment is near one.
 SNAPSHOT_EVERY = 64
 SNAPSHOT_KEPT = 1024
 
@@ -38,6 +38,12 @@ LARGEST_GROUP = 64
 
 _COLUMNS = (events.c.number, events.c.at, events.c.kind, events.c.ticket, events.c.payload, events.c.key)
 _LAST = sa.select(sa.func.max(events.c.number)).where(events.c.campaign == sa.bindparam("campaign"))
+_NEWEST = sa.select(
+    _LAST.scalar_subquery(),
+    sa.select(events.c.at)
+    .where(events.c.campaign == sa.bindparam("campaign"), events.c.number == sa.bindparam("number"))
+    .scalar_subquery(),
+)
 _AFTER = (
     sa.select(*_COLUMNS)
     .where(events.c.campaign == sa.bindparam("campaign"), events.c.number > sa.bindparam("after"))
@@ -65,29 +71,62 @@ class _Group:
         self.connection = connection
         self.campaign = campaign
         self.size = 0
-        self.done = threading.Event()
+        """How many writes are in it, whole."""
+        self.session: Session | None = None
+        """The write that is under way."""
+        self.done = Sign()
         self.error: BaseException | None = None
         self.undo: list[Callable[[], None]] = []
 
     def finish(self, error: BaseException | None = None) -> None:
         """Commit, or roll everything back where something failed; then let the members go."""
         try:
-            if error is None:
-                self.connection.commit()
-            else:
-                self.connection.rollback()
-        except BaseException as failure:
-            error = error or failure
-        finally:
             try:
-                self.connection.close()
-            except SQLAlchemyError as failure:
+                if error is None:
+                    self.connection.commit()
+                else:
+                    self.connection.rollback()
+            except (SQLAlchemyError, sqlite3.Error, OSError) as failure:
                 error = error or failure
+            except BaseException as failure:
+                error = error or self._interrupted(failure)
+                hidden = failure.__context__  # SQLAlchemy may put an assertion of its own over Ctrl-C
+                raise (failure if hidden is None or isinstance(hidden, Exception) else hidden) from None
+            finally:
+                with suppress(SQLAlchemyError):
+                    self.connection.close()
+        finally:
             self.error = error
             if error is not None:
-                for undo in self.undo:
-                    undo()
+                self.forget()
             self.done.set()
+
+    def _interrupted(self, failure: BaseException) -> BaseException | None:
+        """Ctrl-C in the thread that commits is no reason to fail the others; a file can be asked to commit again."""
+        if self.connection.dialect.name != "sqlite":
+            return failure
+        try:
+            driver: Any = self.connection.connection.driver_connection
+            driver.commit()  # does nothing where it was done already
+        except Exception as error:
+            return error
+        return None
+
+    def take_back(self) -> bool:
+        """Undo the write that is under way, and leave those before it; False where the database cannot."""
+        if self.session is None or self.size == 0:
+            return False
+        try:
+            self.connection.exec_driver_sql("ROLLBACK TO SAVEPOINT own")
+        except (SQLAlchemyError, sqlite3.Error):
+            return False
+        self.forget()
+        return True
+
+    def forget(self) -> None:
+        """What is in memory may not be kept: it is read again."""
+        for undo in self.undo:
+            undo()
 
 
 class Session:
@@ -99,7 +138,7 @@ class Session:
         self.wrote = False
 
     @property
-    def pending(self) -> threading.Event | None:
+    def pending(self) -> Sign | None:
         """Set once what this session wrote is on disk, or was taken back."""
         return None if self.group is None else self.group.done
 
@@ -113,6 +152,11 @@ class Session:
     def last(self, campaign: int) -> int:
         """The number of the last event; 0 before any."""
         return self._connection.execute(_LAST, {"campaign": campaign}).scalar() or 0
+
+    def newest(self, campaign: int, number: int) -> tuple[int, str | None]:
+        """The number of the last event, and the moment of the one of that number; None where there is none."""
+        last, at = self._connection.execute(_NEWEST, {"campaign": campaign, "number": number}).one()
+        return last or 0, at
 
     def events(
         self, campaign: int, after: int = 0, *, upto: int | None = None, limit: int | None = None
@@ -134,9 +178,10 @@ class Session:
         return [_event(row) for row in self._connection.execute(wanted.order_by(events.c.number))]
 
     def of_tickets(self, campaign: int, first: int, last: int) -> list[Event]:
-        """The events of a range of tickets, in order."""
+        """The events of a range of tickets, ticket by ticket, each in order."""
         wanted = sa.select(*_COLUMNS).where(events.c.campaign == campaign, events.c.ticket.between(first, last))
-        return [_event(row) for row in self._connection.execute(wanted.order_by(events.c.number))]
+        # As the index has them: in the order of numbers alone, all events of the campaign would be read.
+        return [_event(row) for row in self._connection.execute(wanted.order_by(events.c.ticket, events.c.number))]
 
     def of_kind(self, campaign: int, *kinds: str) -> list[Event]:
         """The events of some kinds, in order."""
@@ -144,9 +189,9 @@ class Session:
         return [_event(row) for row in self._connection.execute(wanted.order_by(events.c.number))]
 
     def by_key(self, campaign: int, key: str) -> Event | None:
-        """The event that carries a key."""
+        """The event that carries a key; its payload has what was `asked` for, too."""
         row = self._connection.execute(_BY_KEY, {"campaign": campaign, "key": key}).first()
-        return None if row is None else _event(row)
+        return None if row is None else _event(row, asked=True)
 
     def snapshot(self, campaign: int, upto: int | None = None) -> tuple[int, str] | None:
         """The newest saved state, with the number of the last event in it."""
@@ -192,12 +237,12 @@ class Session:
 
     def append(self, campaign: int, new: Sequence[Event]) -> None:
         """Add events; `Conflict` where a number or a key is taken."""
-        self.wrote = True
         rows = [
             {"campaign": campaign, "number": event.number, "at": event.at, "kind": event.kind,
              "ticket": event.ticket, "key": event.key, "payload": written(event.payload)}
             for event in new
         ]  # fmt: skip
+        self.wrote = True
         try:
             self._connection.execute(_ADD, rows if len(rows) > 1 else rows[0])
         except IntegrityError as error:
@@ -207,8 +252,8 @@ class Session:
         """Keep a snapshot, and forget those that it makes needless."""
         self.wrote = True
         mine = snapshots.c.campaign == campaign
-        passed = sa.and_(mine, snapshots.c.number < number, snapshots.c.number % SNAPSHOT_KEPT != 0)
-        self._connection.execute(sa.delete(snapshots).where(sa.or_(passed, mine & (snapshots.c.number == number))))
+        passed = snapshots.c.number.between(number - number % SNAPSHOT_KEPT, number)
+        self._connection.execute(sa.delete(snapshots).where(mine, passed))
         self._connection.execute(sa.insert(snapshots).values(campaign=campaign, number=number, state=state))
 
     def drop_snapshots(self, campaign: int) -> None:
@@ -217,54 +262,12 @@ class Session:
         self._connection.execute(sa.delete(snapshots).where(snapshots.c.campaign == campaign))
 
 
-class _Turn:
-    """A lock that is handed over in the order of asking: under load nobody waits longer than those who came before.
-
-    A plain lock goes to whichever thread runs, and a thread that sleeps in line may be passed by again and again.
-    """
-
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._taken = False
-        self._line: deque[threading.Lock] = deque()
-
-    @property
-    def waiting(self) -> int:
-        """How many stand in line."""
-        return len(self._line)
-
-    def __enter__(self) -> None:
-        with self._guard:
-            if not self._taken:
-                self._taken = True
-                return
-            mine = threading.Lock()
-            mine.acquire()
-            self._line.append(mine)
-        try:
-            mine.acquire()  # until it is handed over
-        except BaseException:  # Ctrl-C while waiting: leave the line, or pass on what has just come
-            with self._guard:
-                if mine in self._line:
-                    self._line.remove(mine)
-                    raise
-            self.__exit__()
-            raise
-
-    def __exit__(self, *_: object) -> None:
-        with self._guard:
-            if self._line:
-                self._line.popleft().release()
-            else:
-                self._taken = False
-
-
 class Store:
     """A database of campaigns, for all threads of this process."""
 
     def __init__(self, url: URL) -> None:
         self.url = url
-        self._turn = _Turn()
+        self._turn = Turn()
         self._group: _Group | None = None
         self.shared: dict[int, Any] = {}
         """What the campaigns of this process share, by campaign."""
@@ -285,32 +288,34 @@ class Store:
         when its commit is on disk, but the disk is asked once for all of them.
         """
         with in_words(self.url):
-            with self._turn:
-                group = self._join(campaign)
-                session = Session(group.connection, group)
+            place = Place()
+            with place.lock:
                 try:
-                    yield session
-                except BaseException as error:
-                    # What was half written takes the whole group back; a refusal leaves the others alone.
-                    if session.wrote or isinstance(error, (SQLAlchemyError, sqlite3.Error)):
-                        self._finish(group, error)
-                    elif not self._turn.waiting or group.size == 0:
+                    self._turn.wait(place)
+                    group = self._join(campaign)
+                    yield self._begin(group)
+                    group.size += 1
+                    group.session = None
+                    if campaign is None or not self._turn.waiting or group.size >= LARGEST_GROUP:
                         self._finish(group)
+                except BaseException as error:
+                    if self._turn.holder is place:
+                        self._leave(error)
                     raise
-                group.size += 1
-                if campaign is None or not self._turn.waiting or group.size >= LARGEST_GROUP:
-                    self._finish(group)
+                finally:
+                    place.thread = 0
             while not group.done.wait(0.05):  # the one who came after will commit; if not, we do
-                with self._turn:
-                    if self._group is not None:
-                        self._finish(self._group)
-            if group.error is not None:
-                raise group.error
+                self._settle()
+            if group.error is not None:  # an exception of its own for each thread
+                raise StoreUnavailable(sentence(self.url, group.error)) from group.error
 
     def _join(self, campaign: int | None) -> _Group:
         """The group that is open, or a new one; those who make a campaign, or have another lock, go alone."""
         group = self._group
         file = self.url.get_backend_name() == "sqlite"
+        if group is not None and group.session is not None:  # its write was interrupted, and its end as well
+            self._finish(group, KeyboardInterrupt())
+            group = None
         if group is not None and (campaign is None or not (file or group.campaign == campaign)):
             self._finish(group)
             group = None
@@ -321,15 +326,51 @@ class Store:
                 connection.begin()
                 if campaign is not None and not file:
                     connection.execute(_LOCK, {"campaign": campaign})
+                group = self._group = _Group(connection, campaign)
             except BaseException:
                 connection.close()
                 raise
-            group = self._group = _Group(connection, campaign)
         return group
 
+    def _begin(self, group: _Group) -> Session:
+        """A write in a group. Should it fail, those before it are kept."""
+        session = Session(group.connection, group)
+        if group.size:
+            group.connection.exec_driver_sql("SAVEPOINT own")
+        group.session = session
+        return session
+
+    def _leave(self, error: BaseException) -> None:
+        """After a write that failed: what it half wrote is taken back, and a refusal leaves the others alone."""
+        group = self._group
+        if group is None:
+            return
+        if group.done.is_set():  # it was interrupted just after its commit
+            self._group = None
+            return
+        broken = isinstance(error, (SQLAlchemyError, sqlite3.Error)) or group.connection.invalidated
+        if (broken or (group.session is not None and group.session.wrote)) and not group.take_back():
+            self._finish(group, error)
+            return
+        group.session = None
+        if group.size == 0 or not self._turn.waiting:
+            self._finish(group)
+
     def _finish(self, group: _Group, error: BaseException | None = None) -> None:
+        if not group.done.is_set():
+            group.finish(error)
         self._group = None
-        group.finish(error)
+
+    def _settle(self) -> None:
+        """Commit what waits for it."""
+        place = Place()
+        with place.lock:
+            try:
+                self._turn.wait(place)
+                if self._group is not None:
+                    self._finish(self._group)
+            finally:
+                place.thread = 0
 
     def close(self) -> None:
         """Close the connections of this process."""
@@ -353,7 +394,7 @@ def _after_fork() -> None:
     global _lock
     _lock = threading.Lock()
     for store in _stores.values():
-        store._turn, store._group = _Turn(), None
+        store._turn, store._group = Turn(), None
         store.shared.clear()
 
 
@@ -361,6 +402,12 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def _event(row: Any) -> Event:
+def _event(row: Any, asked: bool = False) -> Event:
     number, at, kind, ticket, payload, key = row
-    return Event(number, at, kind, ticket, json.loads(payload), key)
+    with intact(number):
+        content = json.loads(payload)
+        if not isinstance(content, dict):
+            raise ValueError("it is no table of names and values")
+    if not asked:  # of use to compare keys only, and no part of what happened
+        content.pop("asked", None)
+    return Event(number, at, kind, ticket, content, key)

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from apportion import checks
 from apportion.beliefs import Beliefs
+from apportion.errors import IncompatibleState
 from apportion.live.check import Check, compare
 from apportion.live.desk import Desk
-from apportion.live.events import Event
+from apportion.live.events import Event, intact
 from apportion.live.history import History, lines
 from apportion.live.ledger import Ledger, Settings
 from apportion.live.outlook import expected_regret
@@ -16,6 +17,9 @@ from apportion.live.replay import Replay
 from apportion.live.status import ArmStatus, Status, sentences
 from apportion.live.store import Session
 from apportion.split import Split
+
+# More events or tickets than any campaign has; a database can count so far.
+MOST = 2**62
 
 
 class Arm(NamedTuple):
@@ -60,7 +64,7 @@ class View(Desk):
         """What is believed about every arm that was not removed; `at`: after that many events."""
         if at is not None:
             with self._store.reading() as session:
-                return self._at(session, checks.whole("at", at, low=1)).allocator.beliefs()
+                return self._at(session, min(checks.whole("at", at, low=1), MOST)).allocator.beliefs()
         return self._read(lambda ledger, session: ledger.allocator.beliefs())
 
     def beliefs_over_time(self, every: int = 1) -> list[tuple[int, Beliefs]]:
@@ -80,8 +84,7 @@ class View(Desk):
         """The split of a ticket as it was given, with the beliefs and reasons of its time."""
 
         def found(ledger: Ledger, session: Session) -> Event:
-            ledger.allocator.shelf.find(ticket)
-            return session.of_ticket(self._id, ticket)[0]
+            return self._split_of(session, ledger.allocator.shelf.find(ticket).number)
 
         event = self._read(found)
         with self._store.reading() as session:
@@ -114,20 +117,30 @@ class View(Desk):
             return float("nan")
         amounts = dict.fromkeys(beliefs, ledger.settings_budget / len(beliefs))
         if ledger.allocator.period:
-            amounts = session.of_ticket(self._id, ledger.allocator.period)[0].payload["amounts"]
+            event = self._split_of(session, ledger.allocator.period)
+            with intact(event.number):
+                amounts = event.payload["amounts"]
         return expected_regret(beliefs, amounts)
+
+    def _split_of(self, session: Session, ticket: int) -> Event:
+        found = session.of_ticket(self._id, ticket)
+        if not found:
+            raise IncompatibleState(f"The split of ticket {ticket} is missing: the database is damaged.")
+        return found[0]
 
     def history(self, first: int | None = None, last: int | None = None) -> History:
         """One line per ticket and arm: advised and spent amount, outcome, corrections. All tickets, or a range."""
-        low = 1 if first is None else checks.whole("first", first, low=1)
-        high = 2**62 if last is None else checks.whole("last", last, low=low)
+        low = 1 if first is None else min(checks.whole("first", first, low=1), MOST)
+        high = MOST if last is None else min(checks.whole("last", last, low=low), MOST)
         with self._store.reading() as session:
             return History(self.name, lines(session.of_tickets(self._id, low, high)))
 
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
         """The log: everything that happened, in order."""
+        start = min(checks.whole("after", after, low=0), MOST)
+        most = None if limit is None else min(checks.whole("limit", limit, low=0), MOST)
         with self._store.reading() as session:
-            return list(session.events(self._id, after, limit=limit))
+            return list(session.events(self._id, start, limit=most))
 
     def state(self, b: float | None = None) -> str:
         """The whole state as text, to the last bit: equal states are equal texts. `b`: as it were for that b."""

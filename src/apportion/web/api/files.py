@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -121,7 +122,8 @@ def import_content(campaign: Campaign, content: bytes, file: str, key: str | Non
         try:
             path.write_bytes(content)
             with campaign._writing() as book:
-                known = campaign._known(book.session, key, "imported")
+                digest = hashlib.sha256(content).hexdigest()
+                known = campaign._known(book.session, key, "imported", file=title, digest=digest)
                 if known is not None:
                     return Imported(**{"arms_added": (), **known.payload})
                 done = files.import_history(campaign, path, **options)
