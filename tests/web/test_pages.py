@@ -250,7 +250,9 @@ def test_arms_are_bounded_paused_resumed_added_and_removed(client, ads):
     assert states()["social"] == ("active", 0.1, 0.555)
     post(client, "/campaigns/ads/arms", action="pause", arm="social")
     assert states()["social"][0] == "paused"
+    assert "not in play" in words(client.get("/campaigns/ads"))
     post(client, "/campaigns/ads/arms", action="resume", arm="social")
+    assert "not in play" not in words(client.get("/campaigns/ads"))
     post(client, "/campaigns/ads/arms", action="add", arm=ODD, minimum="5")
     assert states()[ODD] == ("active", 0.05, 1.0)
     page = post(client, "/campaigns/ads/arms", action="remove", arm=ODD)
