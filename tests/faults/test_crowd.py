@@ -14,8 +14,9 @@ SCRIPT = Path(__file__).with_name("crowd.py")
 
 def run(task, url, *numbers):
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), task, url, *map(str, numbers)], capture_output=True, text=True, check=False
-    )
+        [sys.executable, str(SCRIPT), task, url, *map(str, numbers)], capture_output=True, text=True, check=False,
+        timeout=1200,  # in soak the longest takes minutes; one that stands still shall fail and not hold up the rest
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

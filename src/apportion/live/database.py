@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import queue
 import shutil
 import sqlite3
 import sys
@@ -16,6 +17,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine, ExceptionContext, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.pool import QueuePool
+from sqlalchemy.util.queue import Empty, Full, QueueCommon
 
 from apportion import extras
 from apportion.errors import IncompatibleState, InvalidValue
@@ -81,12 +84,44 @@ def shown(url: URL) -> str:
     return url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
 
 
+class _Idle(QueueCommon[Any]):
+    """The connections that nobody uses, in a queue that Ctrl-C does not break.
+
+    SQLAlchemy's own takes its lock in Python. Interrupted there it leaves it taken, and other threads wait for ever.
+    """
+
+    def __init__(self, maxsize: int = 0, use_lifo: bool = False) -> None:
+        self.maxsize, self.use_lifo = maxsize, use_lifo
+        self._kept: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def qsize(self) -> int:
+        """How many there are."""
+        return self._kept.qsize()
+
+    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
+        """Add one, unless there are enough."""
+        if 0 < self.maxsize <= self._kept.qsize():
+            raise Full
+        self._kept.put(item)
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        """Take the one that has waited longest."""
+        try:
+            return self._kept.get(block, timeout)
+        except queue.Empty:
+            raise Empty from None
+
+
+class _Pool(QueuePool):
+    _queue_class = _Idle
+
+
 def make_engine(url: URL) -> Engine:
     """An engine whose every commit is on disk when it returns."""
     if url.get_backend_name() == "sqlite":
         # No bound: a connection that Ctrl-C hits as the pool hands it out is counted as in use for ever.
         given: dict[str, Any] = {"timeout": PATIENCE, "check_same_thread": False}
-        engine = sa.create_engine(url, connect_args=given, pool_size=16, max_overflow=-1)
+        engine = sa.create_engine(url, connect_args=given, poolclass=_Pool, pool_size=16, max_overflow=-1)
         sa.event.listen(engine, "connect", _prepare_sqlite)
         sa.event.listen(engine, "begin", _begin_sqlite)
         sa.event.listen(engine, "handle_error", _keep_connection)
@@ -95,7 +130,7 @@ def make_engine(url: URL) -> Engine:
     if "options" not in url.query:
         given["options"] = f"-c synchronous_commit=on -c lock_timeout={PATIENCE:.0f}s"
     try:
-        return sa.create_engine(url, pool_size=16, pool_pre_ping=True, connect_args=given)
+        return sa.create_engine(url, poolclass=_Pool, pool_size=16, pool_pre_ping=True, connect_args=given)
     except (ImportError, NoSuchModuleError):
         raise StoreUnavailable(extras.sentence("postgres")) from None
 
