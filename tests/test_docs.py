@@ -102,6 +102,18 @@ def test_the_readmes_speeds_are_what_was_measured():
     assert quoted(r"about (\d+) a second") == (round(figure("service", "round trips, SQLite, 1 campaign"), -1),)
 
 
+def test_the_speed_of_the_service_on_its_page_is_what_was_measured():
+    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    (told,) = re.findall(
+        r"about (\d+) round trips a second; half of them take (\d+) ms, 99% less than (\d+) ms", page
+    )
+    rate, half, slow = map(float, told)
+    assert rate == round(figure("service", "round trips, SQLite, 1 campaign"), -1)
+    slowest = next(row for row in measured("service") if row["what"].startswith("  p99"))
+    assert half == pytest.approx(float(re.search(r"p50 ([\d.]+) ms", slowest["what"])[1]), abs=0.6)
+    assert slowest["measured"] < slow / 1000
+
+
 def test_what_the_theory_page_says_of_auto_was_measured():
     rows, page = measured("auto_long"), (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
     told = page.partition("- **`Auto`**")[2].partition("- **")[0]

@@ -76,7 +76,10 @@ def grid(
         table.box, table.padding, table.pad_edge = None, (0, 1, 0, 0), False
     for name, side in columns.items():
         kept = name in whole
-        table.add_column(Text(texts[name][0]), justify=side, no_wrap=kept, overflow="ellipsis" if kept else "fold")  # type: ignore[arg-type]
+        table.add_column(
+            Text(texts[name][0]), justify="right" if side == "right" else "left", no_wrap=kept,
+            overflow="ellipsis" if kept else "fold",
+        )  # fmt: skip
     cells = [map(Text, texts[name][1:]) for name in columns]
     for row in zip(*cells):
         table.add_row(*row)
@@ -110,6 +113,8 @@ def alike(values: Sequence[float | None]) -> list[str]:
     ['8.50', '98.50', '53.00', '–']
     >>> alike([2500.0, 0.004, 0.0]), alike([1e12, 7.0])
     (['2,500.00', '<0.01', '0.00'], ['1e+12', '7'])
+    >>> alike([12.5, -0.001])
+    ['12.50', '>-0.01']
     """
     sizes = [abs(value) for value in values if value is not None and math.isfinite(value)]
     largest = max(sizes, default=0.0)
@@ -119,7 +124,7 @@ def alike(values: Sequence[float | None]) -> list[str]:
     least = 10.0**-decimals
     return [
         readable(value) if value is None or not math.isfinite(value)
-        else f"<{least:.{decimals}f}" if 0.0 < value < 0.5 * least
+        else f"{'<' if value > 0.0 else '>-'}{least:.{decimals}f}" if 0.0 < abs(value) < 0.5 * least
         else f"{value:,.{decimals}f}"
         for value in values
     ]  # fmt: skip
@@ -238,7 +243,8 @@ def pairs(given: Iterable[str], what: str = "outcome") -> dict[str, float | None
     for text in given:
         name, mark, value = text.rpartition("=")
         if not mark or not name:
-            raise InvalidValue(f"An {what} must be written as arm=number; got {text[:60]!r}.")
+            article = "An" if what[0] in "aeiou" else "A"
+            raise InvalidValue(f"{article} {what} must be written as arm=number; got {text[:60]!r}.")
         if name in found:
             raise InvalidValue(f"Arm '{name}' is given twice.")
         if what == "outcome" and value.strip().lower() in ("none", "no-data", "nodata", "na"):
