@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 import apportion as ap
-from apportion.leaderboard.board import geometric_mean, ratio, score
-from apportion.leaderboard.kept import Score
-from apportion.leaderboard.suite import SUITE, Case
 from apportion.simulation.families import means_of
+from apportion.studies.leaderboard.board import geometric_mean, ratio, score
+from apportion.studies.leaderboard.kept import Score
+from apportion.studies.leaderboard.suite import SUITE, Case
 from benchmarks.results import keep
 
 HORIZON = 10_000

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import apportion as ap
-from apportion.live.store import open_store
+from apportion.campaigns.storage.store import open_store
 from benchmarks.table import Row
 
 BATCHES = 7

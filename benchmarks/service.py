@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import apportion as ap
-from apportion.live.database import address, forget_engine
+from apportion.campaigns.storage.database import address, forget_engine
 from benchmarks.clients import RETURN
 from benchmarks.table import Row
 

@@ -9,7 +9,7 @@ python examples/research_time.py        writes research_time.png; --quick simula
 import argparse
 
 import apportion as ap
-from apportion.scenarios import RESEARCH
+from apportion.studies.scenarios import RESEARCH
 
 
 def main(seasons, orders, picture):

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import apportion as ap
-from apportion.scenarios import KITS  # 343 kits a day; shares of positives of June 2020
+from apportion.studies.scenarios import KITS  # 343 kits a day; shares of positives of June 2020
 
 
 def main(days, picture):

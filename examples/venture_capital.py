@@ -6,7 +6,7 @@ python examples/venture_capital.py      writes venture_capital.png; --quick simu
 import argparse
 
 import apportion as ap
-from apportion.scenarios import STARTUPS
+from apportion.studies.scenarios import STARTUPS
 
 
 def main(funds, picture):

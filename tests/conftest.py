@@ -41,7 +41,7 @@ def postgres(postgres_server):
     postgres_server.psql(f"CREATE DATABASE {name};")
     url = postgres_server.get_uri(database=name)
     yield url
-    from apportion.live.database import address, forget_engine
+    from apportion.campaigns.storage.database import address, forget_engine
 
     forget_engine(address(url))
 
@@ -52,7 +52,7 @@ def sqlite():
     folder = tempfile.mkdtemp(prefix="ap-lite-", dir=FOLDER)
     path = os.path.join(folder, "campaigns.db")
     yield path
-    from apportion.live.database import address, forget_engine
+    from apportion.campaigns.storage.database import address, forget_engine
 
     forget_engine(address(path))
     shutil.rmtree(folder, ignore_errors=True)

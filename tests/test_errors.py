@@ -5,8 +5,8 @@ import sys
 
 import apportion as ap
 from apportion import client
-from apportion.live import database
-from apportion.simulation import run
+from apportion.campaigns.storage import database
+from apportion.simulation import plan
 
 NAMES = ("StoreUnavailable", "ServiceUnavailable", "NotAllowed", "SimulationFailed")
 
@@ -14,7 +14,7 @@ NAMES = ("StoreUnavailable", "ServiceUnavailable", "NotAllowed", "SimulationFail
 def test_errors_have_one_definition_wherever_they_are_imported_from():
     assert ap.StoreUnavailable is database.StoreUnavailable
     assert (ap.ServiceUnavailable, ap.NotAllowed) == (client.ServiceUnavailable, client.NotAllowed)
-    assert ap.SimulationFailed is run.SimulationFailed
+    assert ap.SimulationFailed is plan.SimulationFailed
     assert all(issubclass(getattr(ap, name), ap.ApportionError) for name in NAMES)
     assert set(NAMES) <= set(ap.__all__)
 

@@ -1,1 +1,1 @@
-"""The regret leaderboard; all of it is in `apportion.leaderboard`, this only makes `docs/leaderboard` again."""
+"""The regret leaderboard; `apportion.studies.leaderboard` has it all, this only makes `docs/leaderboard` again."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from apportion.cli.leaderboard import show_leaderboard
-from apportion.leaderboard.page import write_folder
-from apportion.leaderboard.plateau import run_plateau, save_lines
+from apportion.studies.leaderboard.page import write_folder
+from apportion.studies.leaderboard.plateau import run_plateau, save_lines
 
 FOLDER = Path("docs/leaderboard")
 FRESH_SEED = 2027

@@ -1,6 +1,6 @@
 """What was measured, with the machine and the versions it was measured on: a file of JSON for each group.
 
-The README quotes these files, and `tests/test_docs.py` holds it to them.
+The README quotes these files, and `tests/docs/test_paper_page.py` holds it to them.
 """
 
 from __future__ import annotations

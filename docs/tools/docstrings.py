@@ -30,7 +30,7 @@ class Doctests(griffe.Extension):
 
 def call(obj: griffe.Object) -> str:
     """How a policy or a kind of noise is made: its parameters are fields, which have no docstrings of their own."""
-    fields = obj.is_class and obj.path.startswith(("apportion.policies.", "apportion.noise."))
+    fields = obj.is_class and obj.path.startswith(("apportion.policies.", "apportion.model.noise."))
     if not fields or obj.name not in apportion.__all__ or obj.name == "Policy":
         return ""
     given = inspect.signature(getattr(apportion, obj.name)).parameters.values()

@@ -30,30 +30,32 @@ from apportion.errors import (
 )
 
 if TYPE_CHECKING:
-    from apportion import confidence as confidence
-    from apportion import estimators as estimators
-    from apportion import feasible as feasible
-    from apportion import figures as figures
-    from apportion import report as report
     from apportion import testing as testing
     from apportion import theory as theory
-    from apportion.allocator import Allocator as Allocator
+    from apportion._common.compiled import kernel as kernel
+    from apportion.allocation import feasible as feasible
+    from apportion.allocation.allocator import Allocator as Allocator
+    from apportion.allocation.split import Split as Split
+    from apportion.campaigns.campaign import Campaign as Campaign
     from apportion.client import Client as Client
-    from apportion.fit import BurnInFit as BurnInFit
-    from apportion.fit import NoiseFit as NoiseFit
-    from apportion.fit import burn_in_design as burn_in_design
-    from apportion.fit import fit_burn_in as fit_burn_in
-    from apportion.fit import fit_noise as fit_noise
-    from apportion.kernels import kernel as kernel
-    from apportion.law import Instance as Instance
-    from apportion.live.campaign import Campaign as Campaign
-    from apportion.noise import Batch as Batch
-    from apportion.noise import CentredBernoulli as CentredBernoulli
-    from apportion.noise import Gaussian as Gaussian
-    from apportion.noise import Laplace as Laplace
-    from apportion.noise import Rademacher as Rademacher
-    from apportion.noise import StudentT as StudentT
-    from apportion.noise import UniformNoise as UniformNoise
+    from apportion.inference.best_probabilities import best_probabilities as best_probabilities
+    from apportion.inference.fit import BurnInFit as BurnInFit
+    from apportion.inference.fit import NoiseFit as NoiseFit
+    from apportion.inference.fit import burn_in_design as burn_in_design
+    from apportion.inference.fit import fit_burn_in as fit_burn_in
+    from apportion.inference.fit import fit_noise as fit_noise
+    from apportion.model import confidence as confidence
+    from apportion.model import estimators as estimators
+    from apportion.model.exact_sums import Statistics as Statistics
+    from apportion.model.law import Instance as Instance
+    from apportion.model.noise import Batch as Batch
+    from apportion.model.noise import CentredBernoulli as CentredBernoulli
+    from apportion.model.noise import Gaussian as Gaussian
+    from apportion.model.noise import Laplace as Laplace
+    from apportion.model.noise import Rademacher as Rademacher
+    from apportion.model.noise import StudentT as StudentT
+    from apportion.model.noise import UniformNoise as UniformNoise
+    from apportion.model.sums import Sums as Sums
     from apportion.policies import UCB as UCB
     from apportion.policies import AdaptiveElimination as AdaptiveElimination
     from apportion.policies import Auto as Auto
@@ -70,37 +72,45 @@ if TYPE_CHECKING:
     from apportion.policies import SuccessiveElimination as SuccessiveElimination
     from apportion.policies import Thompson as Thompson
     from apportion.policies import Uniform as Uniform
-    from apportion.probability import best_probabilities as best_probabilities
+    from apportion.reporting import figures as figures
+    from apportion.reporting import html
+    from apportion.simulation.plan import Informed as Informed
+    from apportion.simulation.plan import simulate as simulate
     from apportion.simulation.result import Result as Result
     from apportion.simulation.result import load_result as load_result
-    from apportion.simulation.run import Informed as Informed
-    from apportion.simulation.run import simulate as simulate
-    from apportion.split import Split as Split
-    from apportion.statistics import Statistics as Statistics
-    from apportion.sums import Sums as Sums
+
+    report = html
 
 _HOMES = {
-    "apportion.allocator": ("Allocator",),
+    "apportion.allocation.allocator": ("Allocator",),
     "apportion.client": ("Client",),
-    "apportion.fit": ("BurnInFit", "NoiseFit", "burn_in_design", "fit_burn_in", "fit_noise"),
-    "apportion.kernels": ("kernel",),
-    "apportion.law": ("Instance",),
-    "apportion.live.campaign": ("Campaign",),
-    "apportion.noise": (
+    "apportion.inference.fit": ("BurnInFit", "NoiseFit", "burn_in_design", "fit_burn_in", "fit_noise"),
+    "apportion._common.compiled": ("kernel",),
+    "apportion.model.law": ("Instance",),
+    "apportion.campaigns.campaign": ("Campaign",),
+    "apportion.model.noise": (
         "Batch", "CentredBernoulli", "Gaussian", "Laplace", "Rademacher", "StudentT", "UniformNoise",
     ),
     "apportion.policies": (
         "AdaptiveElimination", "Auto", "EpsilonGreedy", "FollowTheLeader", "Hedge", "IndexPolicy", "Maillard",
         "Matching", "Odds", "Oracle", "Policy", "Recommended", "SuccessiveElimination", "Thompson", "UCB", "Uniform",
     ),
-    "apportion.probability": ("best_probabilities",),
-    "apportion.split": ("Split",),
+    "apportion.inference.best_probabilities": ("best_probabilities",),
+    "apportion.allocation.split": ("Split",),
     "apportion.simulation.result": ("Result", "load_result"),
-    "apportion.simulation.run": ("Informed", "simulate"),
-    "apportion.statistics": ("Statistics",),
-    "apportion.sums": ("Sums",),
+    "apportion.simulation.plan": ("Informed", "simulate"),
+    "apportion.model.exact_sums": ("Statistics",),
+    "apportion.model.sums": ("Sums",),
 }  # fmt: skip
-_MODULES = ("confidence", "estimators", "feasible", "figures", "report", "testing", "theory")
+_MODULES = {
+    "confidence": "apportion.model.confidence",
+    "estimators": "apportion.model.estimators",
+    "feasible": "apportion.allocation.feasible",
+    "figures": "apportion.reporting.figures",
+    "report": "apportion.reporting.html",
+    "testing": "apportion.testing",
+    "theory": "apportion.theory",
+}
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -122,7 +132,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return import_module(f"apportion.{name}")
+        return import_module(_MODULES[name])
     if name in _HOME:
         value = globals()[name] = getattr(import_module(_HOME[name]), name)
         return value

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from apportion.live.campaign import Campaign
+from apportion.campaigns.campaign import Campaign
 
 ADS = {"search": 1.32, "social": 1.23, "video": 0.94, "newsletter": 1.05}
 B, SIGMA = 0.75, 2.0
@@ -37,7 +37,7 @@ def outcomes(split, truth, rng, b, sigma):
 def seed(db):
     """Three campaigns: one with a story, one of costs in whole units, one that has just begun."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("apportion.live.events.datetime", Calendar)
+        patch.setattr("apportion.campaigns.events.datetime", Calendar)
         rng = np.random.default_rng(20270301)
         spring = Campaign.create("spring ads", ADS, budget=5_000, unit="EUR", b=B, sigma=SIGMA, seed=7,
                                  minimum={"newsletter": 0.05}, db=db)  # fmt: skip

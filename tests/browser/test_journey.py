@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from apportion.live.campaign import Campaign
+from apportion.campaigns.campaign import Campaign
 from browser.watching import accessible
 
 MEANS = {"search": 1.4, "social": 1.1, "video": 0.8}

@@ -13,8 +13,8 @@ from PIL import Image
 from playwright.sync_api import expect
 from running import service
 
-from apportion.live.campaign import Campaign
-from apportion.live.tokens import Tokens
+from apportion.campaigns.campaign import Campaign
+from apportion.campaigns.storage.tokens import Tokens
 from browser.watching import PHONE, WIDE, Visit, accessible, fits
 
 LOOKS = {"light": (WIDE, "light"), "dark": (WIDE, "dark"), "phone": (PHONE, "light")}

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 from running import until
 
-from apportion.live.campaign import Campaign
+from apportion.campaigns.campaign import Campaign
 from browser.watching import accessible
 
 SCRIPT = '<script>document.title="broken"</script>'

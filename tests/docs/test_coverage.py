@@ -16,8 +16,8 @@ import typer
 import yaml
 
 import apportion as ap
+from apportion.campaigns.state import Settings
 from apportion.cli.app import app as command_line
-from apportion.live.ledger import Settings
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -78,7 +78,7 @@ def test_the_example_of_every_command_can_be_parsed(path):
 
 
 def test_every_route_is_on_the_page_of_routes(tmp_path):
-    from apportion.live.database import address, forget_engine
+    from apportion.campaigns.storage.database import address, forget_engine
     from apportion.web.app import create_app
 
     text = page("reference/http.md")

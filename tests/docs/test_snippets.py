@@ -38,7 +38,7 @@ def test_a_page_can_be_followed(page, tmp_path, monkeypatch, request):
     text = page.read_text(encoding="utf-8")
     stand_ins = {}
     if POSTGRES in text:
-        from apportion.live.database import address, shown
+        from apportion.campaigns.storage.database import address, shown
 
         stand_ins[POSTGRES] = request.getfixturevalue("postgres")
         stand_ins[shown(address(POSTGRES))] = shown(address(stand_ins[POSTGRES]))
@@ -58,7 +58,7 @@ def test_a_page_can_be_followed(page, tmp_path, monkeypatch, request):
         mine = [name for name, module in sys.modules.items() if within(module, tmp_path)]
         for name in mine:
             del sys.modules[name]
-        from apportion.live.database import address, forget_engine
+        from apportion.campaigns.storage.database import address, forget_engine
 
         forget_engine(address(str(tmp_path / "campaigns.db")))
     assert outcome.runs

@@ -151,7 +151,7 @@ def births(url, processes):
 
     def work(number):
         def born(write):
-            import apportion.live.campaign  # noqa: F401
+            import apportion.campaigns.campaign  # noqa: F401
 
             time.sleep(max(0.0, begin - time.time()))
             fresh(f"born {number}", url)

@@ -86,7 +86,7 @@ print(json.dumps(said))
 @pytest.mark.skipif(sys.platform == "win32", reason="rights of files are others there")
 def test_a_read_only_file_gets_a_sentence(sqlite):
     import apportion as ap
-    from apportion.live.store import open_store
+    from apportion.campaigns.storage.store import open_store
 
     campaign = ap.Campaign.create("ads", ("a", "b"), budget=1, db=sqlite)
     campaign.split()

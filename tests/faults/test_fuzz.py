@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "live"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "cli"))
 from commands import run
 
 import apportion as ap
-from apportion.live.files import export_json, export_log
+from apportion.campaigns.files import export_json, export_log
 
 SOAK = os.environ.get("APPORTION_SOAK") == "1"
 CASES = 10_000 if SOAK else 1_000

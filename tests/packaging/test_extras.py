@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import apportion as ap
-from apportion import extras
+from apportion._common import optional
 
 ROOT = Path(__file__).parent.parent.parent
-ALL = [name for names in extras.EXTRAS.values() for name in names]
+ALL = [name for names in optional.EXTRAS.values() for name in names]
 
 # As if they were not installed: an import of one of them fails, and so does a search for it.
 BLOCK = """
@@ -62,7 +62,7 @@ def command(names, *arguments):
     [
         *(
             (name, ("serve", "--port", "0"), f"The service needs {name}: pip install 'apportion[web]'.")
-            for name in extras.EXTRAS["web"]
+            for name in optional.EXTRAS["web"]
         ),
         (
             "matplotlib",
@@ -152,14 +152,14 @@ def test_without_any_extra_the_rest_works():
 
 
 def test_other_missing_modules_are_not_explained_away():
-    assert extras.explained(ModuleNotFoundError("No module named 'spam'", name="spam")) is None
-    found = extras.explained(ModuleNotFoundError("No module named 'matplotlib.lines'", name="matplotlib.lines"))
+    assert optional.explained(ModuleNotFoundError("No module named 'spam'", name="spam")) is None
+    found = optional.explained(ModuleNotFoundError("No module named 'matplotlib.lines'", name="matplotlib.lines"))
     assert str(found) == "A picture needs matplotlib: pip install 'apportion[plot]'."
 
 
 def test_the_extras_are_those_of_the_package():
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    for extra, names in extras.EXTRAS.items():
+    for extra, names in optional.EXTRAS.items():
         brought = {re.split(r"[\[<>=]", line)[0].replace("-", "_") for line in declared[extra]}
         assert brought - {"httptools", "uvloop"} == set(names), extra  # these two only make the service quicker
-    assert set(extras.PURPOSES) == set(extras.EXTRAS) <= set(declared)
+    assert set(optional.PURPOSES) == set(optional.EXTRAS) <= set(declared)

@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 import apportion as ap
-from apportion import extras
+from apportion._common import optional
 
 ROOT = Path(__file__).parent.parent.parent
 PATIENCE = 300
@@ -117,7 +117,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     assert package == sources(ROOT / "src" / "apportion")
     assert {
         "py.typed",
-        "live/migrations/script.py.mako",
+        "campaigns/storage/migrations/script.py.mako",
         "web/templates/base.html",
         "web/static/style.css",
     } <= package
@@ -134,7 +134,7 @@ def test_the_metadata_says_what_is_promised(wheel):
     assert "\nLicense-Expression: MIT\n" in head
     for release in ("3.11", "3.12", "3.13"):
         assert f"Classifier: Programming Language :: Python :: {release}" in head
-    for extra in extras.EXTRAS:
+    for extra in optional.EXTRAS:
         assert f"Provides-Extra: {extra}" in head
     assert wheel.name == f"apportion-{ap.__version__}-py3-none-any.whl"
 

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 import apportion as ap
-from apportion.beliefs import Beliefs
+from apportion.allocation.beliefs import Beliefs
 from apportion.errors import IncompatibleState, InvalidValue
-from apportion.fit.likelihood import Data
-from apportion.leaderboard.suite import SUITE
-from apportion.learning import ORDERS, Learned, learned, sums_for, weigh_orders
+from apportion.inference.fit.likelihood import Data
+from apportion.inference.learning import ORDERS, Learned, learned, sums_for, weigh_orders
+from apportion.model.exact_sums import Statistics
+from apportion.model.sums import Grid, GridSums, no_sums, observe, weights
 from apportion.policies.contract import Period, decide_now
-from apportion.statistics import Statistics
-from apportion.sums import Grid, GridSums, no_sums, observe, weights
+from apportion.studies.leaderboard.suite import SUITE
 
 SOAK = bool(os.environ.get("APPORTION_SOAK"))
 
@@ -44,7 +44,7 @@ def told(amounts, outcomes, b=ORDERS, half_life=None):
 
 @pytest.mark.parametrize("unit", [1.0, 5000.0])
 def test_the_grid_holds_the_restricted_likelihood(unit):
-    """Against `apportion.fit`, which works on the whole history; the belief at the orders is the likelihood there."""
+    """Against `inference.fit`, which works on the whole history; the belief at the orders is the likelihood there."""
     amounts, outcomes = history(0.7, unit=unit)
     seen = told(amounts, outcomes).sums()
     chances, log_variance = np.empty(len(ORDERS)), np.empty(len(ORDERS))

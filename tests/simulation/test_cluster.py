@@ -14,9 +14,9 @@ from hostile import Failing, Lazy
 
 import apportion as ap
 from apportion.cli import main
-from apportion.simulation import run
+from apportion.simulation import plan
 from apportion.simulation.definition import read_definition
-from apportion.simulation.run import SimulationFailed
+from apportion.simulation.plan import SimulationFailed
 from apportion.simulation.sweep import run_sweep
 
 # Dask warns of a slow disk after one second, which a busy machine can take as well.
@@ -46,7 +46,7 @@ def simulate(policies, seed=6, **options):
 
 
 def test_a_killed_worker_is_made_good_to_the_last_bit(client, monkeypatch):
-    monkeypatch.setattr(run, "LARGEST_CHUNK", 3)
+    monkeypatch.setattr(plan, "LARGEST_CHUNK", 3)
     policies = [Lazy(pid=os.getpid()), ap.UCB(), ap.Thompson(b=0.75)]
     here = simulate(policies, workers=2)
     pids = client.run(os.getpid)
@@ -80,13 +80,13 @@ def test_a_task_that_always_fails_is_reported_and_the_others_finish(client):
 
 
 def test_a_worker_with_other_code_is_refused(client):
-    from apportion import kernels
+    from apportion._common import compiled
 
     def pretend(digest):
-        kernels.package_digest.cache_clear()
+        compiled.package_digest.cache_clear()
         from apportion.simulation import task
 
-        task.package_digest = (lambda: digest) if digest else kernels.package_digest
+        task.package_digest = (lambda: digest) if digest else compiled.package_digest
 
     client.run(pretend, "another")
     try:

@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 
 import apportion as ap
-from apportion.simulation import run
-from apportion.simulation.engine import Dense, blank_record
-from apportion.simulation.streams import restart, streams
+from apportion.simulation import plan
+from apportion.simulation.engines.dense import Dense, blank_record
+from apportion.simulation.engines.streams import restart, streams
 
 WORLD = ap.Instance((1.0, 0.75, 0.6, 0.2), b=0.75, sigma=0.5)
 EVERYTHING = ("regret", "reward", "shares", "leader", "active", "eliminated")
@@ -268,7 +268,7 @@ def test_no_two_streams_start_alike():
 def test_numbers_do_not_depend_on_the_cut_the_workers_or_the_company(monkeypatch):
     worlds = [WORLD, ap.Instance((1.0, 0.5), b=0.5, noise="uniform")]
     together = simulate([ap.UCB(), ap.Thompson(b=0.75), ap.Odds(b=0.75)], worlds, replications=25, workers=1)
-    monkeypatch.setattr(run, "LARGEST_CHUNK", 4)
+    monkeypatch.setattr(plan, "LARGEST_CHUNK", 4)
     cut = simulate([ap.UCB(), ap.Thompson(b=0.75), ap.Odds(b=0.75)], worlds, replications=25, workers=2)
     assert together.dataset.identical(cut.dataset)
     alone = simulate(ap.Thompson(b=0.75), worlds[1], replications=11)

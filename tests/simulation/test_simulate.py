@@ -10,8 +10,8 @@ import pytest
 from hostile import Deadly, Failing
 
 import apportion as ap
-from apportion.simulation import execute, run
-from apportion.simulation.run import SimulationFailed
+from apportion.simulation import executors, plan
+from apportion.simulation.plan import SimulationFailed
 
 WORLD = ap.Instance((1.0, 0.5), b=0.75)
 GOOD = {"policies": ap.Uniform(), "instances": WORLD, "horizon": 10, "replications": 2, "seed": 0, "progress": False}
@@ -158,7 +158,7 @@ def test_shares_that_go_wrong_later_are_found_at_the_next_mark():
 
 
 def small_tasks(monkeypatch, size=3):
-    monkeypatch.setattr(run, "LARGEST_CHUNK", size)
+    monkeypatch.setattr(plan, "LARGEST_CHUNK", size)
 
 
 def spawning():
@@ -179,7 +179,7 @@ def test_every_executor_gives_the_same_bits_and_a_lost_process_is_made_good(monk
 
 
 def test_a_task_that_ends_its_process_every_time_is_named_and_the_others_finish(monkeypatch):
-    monkeypatch.setattr(execute, "RETRIES", 2)
+    monkeypatch.setattr(executors, "RETRIES", 2)
     deadly = Deadly(pid=os.getpid())
     with spawning() as processes, pytest.raises(SimulationFailed) as caught:
         simulate(policies=[ap.Uniform(), deadly, Failing(pid=os.getpid())], executor=processes)
@@ -217,6 +217,6 @@ def test_ctrl_c_in_a_simulation_comes_through_and_leaves_nothing_waiting(monkeyp
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(execute, "wait", interrupted)
+    monkeypatch.setattr(executors, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
         simulate(replications=100, workers=1)

@@ -13,9 +13,9 @@ import pytest
 
 import apportion as ap
 from apportion.cli import main
-from apportion.simulation import execute
+from apportion.simulation import executors
 from apportion.simulation.definition import read_definition
-from apportion.simulation.run import SimulationFailed
+from apportion.simulation.plan import SimulationFailed
 from apportion.simulation.sweep import run_sweep
 
 SMALL = """\
@@ -136,7 +136,7 @@ def test_what_is_finished_is_not_run_again(tmp_path, monkeypatch):
     def never(*arguments):
         raise AssertionError("nothing is left to run")
 
-    monkeypatch.setattr(execute, "run_elsewhere", never)
+    monkeypatch.setattr(executors, "run_elsewhere", never)
     assert identical(sweep(path, tmp_path / "out"), first)
 
 
@@ -176,8 +176,8 @@ def test_a_damaged_task_is_run_again_and_no_other(tmp_path, monkeypatch, damage)
     whole = file.read_bytes()
     damage(file)
     ran = []
-    run = execute.run_elsewhere
-    monkeypatch.setattr(execute, "run_elsewhere", lambda task, code: ran.append(task) or run(task, code))
+    run = executors.run_elsewhere
+    monkeypatch.setattr(executors, "run_elsewhere", lambda task, code: ran.append(task) or run(task, code))
     assert identical(sweep(path, tmp_path / "out"), first)
     assert [task.digest() for task in ran] == [file.stem]
     with np.load(file) as mended:
@@ -304,7 +304,7 @@ def test_without_matplotlib_there_is_a_report_and_a_word_about_it(tmp_path, monk
     from apportion.cli.simulate import write_pictures
 
     monkeypatch.delitem(vars(ap), "figures", raising=False)
-    monkeypatch.setitem(sys.modules, "apportion.figures", None)
+    monkeypatch.setitem(sys.modules, "apportion.reporting.figures", None)
     path = write(tmp_path, SMALL)
     written = write_pictures(read_definition(path), sweep(path, tmp_path / "out"), tmp_path / "out")
     assert [file.name for file in written] == ["report.html"]

@@ -45,11 +45,11 @@ def example(tmp_path):
 SCRIPT = """
 import json, sys
 from pathlib import Path
-from apportion.simulation import execute
+from apportion.simulation import executors
 from apportion.simulation.definition import read_definition
 from apportion.simulation.sweep import run_sweep
-ran, run = [], execute.run_elsewhere
-execute.run_elsewhere = lambda task, code: ran.append(task.policy.label) or run(task, code)
+ran, run = [], executors.run_elsewhere
+executors.run_elsewhere = lambda task, code: ran.append(task.policy.label) or run(task, code)
 result, = run_sweep(read_definition(Path(sys.argv[1])), Path(sys.argv[2]))
 print(json.dumps({"ran": sorted(ran), "regret": result.regret.values.tolist(),
                   "policies": result.summary().index.get_level_values(0).tolist()}))

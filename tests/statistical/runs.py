@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from apportion.kernels import compiled
-from apportion.simulation.engine import Record, play
-from apportion.sums import Sums
+from apportion._common.compiled import compiled
+from apportion.model.sums import Sums
+from apportion.simulation.engines.dense import Record, play
 
 
 class Runs(NamedTuple):

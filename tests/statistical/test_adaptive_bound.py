@@ -21,8 +21,8 @@ from runs import regrets
 import apportion as ap
 from apportion import theory
 from apportion.errors import InvalidValue
+from apportion.model.exact_sums import Statistics
 from apportion.policies.contract import Period, decide_now
-from apportion.statistics import Statistics
 from apportion.theory import adaptive
 from apportion.theory.floors import stretched_tail
 

@@ -13,8 +13,9 @@ import math
 import numpy as np
 import pytest
 
-from apportion import confidence, theory
-from apportion.kernels import compiled
+from apportion import theory
+from apportion._common.compiled import compiled
+from apportion.model import confidence
 
 ERRORS = 5.0
 RUNS = {1: 50_000, 2: 50_000, 10: 50_000, 1000: 20_000}

@@ -18,7 +18,7 @@ import pytest
 from scipy.stats import binom
 
 import apportion as ap
-from apportion.fit.likelihood import Data, highest, interval
+from apportion.inference.fit.likelihood import Data, highest, interval
 
 RUNS = 1000 if os.environ.get("APPORTION_SOAK") == "1" else 100
 N = 200

@@ -15,9 +15,9 @@ from runs import regrets, runs
 
 import apportion as ap
 from apportion import theory
-from apportion.confidence import anytime_radius, cone_closed_form
-from apportion.estimators import information_weighted, mean_of_ratios
-from apportion.statistics import Statistics
+from apportion.model.confidence import anytime_radius, cone_closed_form
+from apportion.model.estimators import information_weighted, mean_of_ratios
+from apportion.model.exact_sums import Statistics
 
 ERRORS = 5.0
 

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import pytest
 
-from apportion.live.tokens import Tokens
+from apportion.campaigns.storage.tokens import Tokens
 from apportion.web.app import create_app
-from apportion.web.security import Access
+from apportion.web.guard.security import Access
 
 with warnings.catch_warnings():  # Starlette would like another version of the same client
     warnings.simplefilter("ignore")

@@ -7,8 +7,8 @@ import urllib.request
 import pytest
 from running import PATIENCE, Service
 
-from apportion.live.campaign import Campaign
-from apportion.live.files import export_json
+from apportion.campaigns.campaign import Campaign
+from apportion.campaigns.files import export_json
 
 ADS = "/api/v1/campaigns/ads"
 HISTORY = "date,arm,amount,outcome\n2026-01-01,search,10,5\n2026-01-01,social,20,7\n2026-01-02,search,30,no data\n"

@@ -18,15 +18,15 @@ import pytest
 from running import PATIENCE, service
 
 import apportion as ap
-from apportion.beliefs import Beliefs
+from apportion.allocation.beliefs import Beliefs
+from apportion.campaigns.check import Check
+from apportion.campaigns.files import export_csv, export_json, export_log, import_history
+from apportion.campaigns.forecast import forecast
+from apportion.campaigns.status import Status
+from apportion.campaigns.storage.database import address, forget_engine
+from apportion.campaigns.storage.tokens import Tokens
 from apportion.client import NotAllowed, RemoteCampaign, ServiceUnavailable
 from apportion.client.transport import Transport
-from apportion.live.ahead import forecast
-from apportion.live.check import Check
-from apportion.live.database import address, forget_engine
-from apportion.live.files import export_csv, export_json, export_log, import_history
-from apportion.live.status import Status
-from apportion.live.tokens import Tokens
 from apportion.testing.stores import walk
 
 SOAK = bool(os.environ.get("APPORTION_SOAK"))

@@ -19,12 +19,12 @@ from running import PATIENCE, service, until
 import apportion as ap
 from apportion.errors import InvalidValue, UnknownName
 from apportion.policies import FILES
-from apportion.scenarios import SCENARIOS
+from apportion.studies.scenarios import SCENARIOS
 from apportion.theory.guarantee import guaranteed_regret
-from apportion.web import experiments, transition
-from apportion.web.catalogue import describe_policies, presets, unit_scenario
-from apportion.web.experiments import Busy, Laboratory
-from apportion.web.limits import read_experiment, seconds_of
+from apportion.web.laboratory import experiments, transition
+from apportion.web.laboratory.catalogue import describe_policies, presets, unit_scenario
+from apportion.web.laboratory.experiments import Busy, Laboratory
+from apportion.web.laboratory.limits import read_experiment, seconds_of
 from apportion.web.pages.plotly_styles import style_ids
 
 SMALL = {

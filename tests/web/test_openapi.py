@@ -13,12 +13,12 @@ from fastapi import FastAPI
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from apportion.live.ledger import Settings
+from apportion.campaigns.state import Settings
 from apportion.web import api, pages
-from apportion.web.api import answers, requests
+from apportion.web.api import requests, responses
 from apportion.web.api.describe import describe
 from apportion.web.app import create_app
-from apportion.web.security import Access
+from apportion.web.guard.security import Access
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -146,7 +146,7 @@ def fields(schema):
 
 
 def test_the_settings_are_those_of_the_library():
-    assert set(answers.Settings.model_fields) == set(Settings._fields)
+    assert set(responses.Settings.model_fields) == set(Settings._fields)
     fixed = {"parameters", "minimise", "seed", "assumed"}
     assert set(requests.ChangeSettings.model_fields) == set(Settings._fields) - fixed
 

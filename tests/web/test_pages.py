@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
+from apportion.campaigns.campaign import Campaign
+from apportion.campaigns.files import import_history
+from apportion.campaigns.state import Ledger
+from apportion.campaigns.storage.tokens import Tokens
 from apportion.errors import InvalidValue
-from apportion.live.campaign import Campaign
-from apportion.live.files import import_history
-from apportion.live.ledger import Ledger
-from apportion.live.tokens import Tokens
 from apportion.web.app import create_app
+from apportion.web.guard.security import Access
 from apportion.web.pages import over_time as pictures
 from apportion.web.pages import shared
 from apportion.web.pages.leaderboard import board
 from apportion.web.pages.over_time import BUDGET_MARKS, MOMENTS, STEPS, Chart, Charts, apart
 from apportion.web.pages.preview import PERIODS, preview
-from apportion.web.security import Access
 
 BROWSER = {"accept": "text/html"}
 ODD = "=<b>&\"'%2F ümlaut"

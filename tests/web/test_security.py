@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from apportion.web.middleware import HEADERS, LARGEST_FILE, LARGEST_REQUEST
-from apportion.web.security import CSRF_COOKIE, SESSION_COOKIE, csrf_of, sign_in
+from apportion.web.guard.middleware import HEADERS, LARGEST_FILE, LARGEST_REQUEST
+from apportion.web.guard.security import CSRF_COOKIE, SESSION_COOKIE, csrf_of, sign_in
 
 CAMPAIGN = {"name": "ads", "arms": ["search", "social"], "budget": 100, "b": 0.75, "sigma": 2}
 LIST = "/api/v1/campaigns"
@@ -235,7 +235,7 @@ def test_a_surprise_is_a_problem_without_details_and_the_log_has_them(app, clien
 
 
 def test_a_database_that_is_gone_is_told_without_its_address(app, client, sqlite):
-    from apportion.live.database import StoreUnavailable
+    from apportion.campaigns.storage.database import StoreUnavailable
 
     @app.get("/api/v1/gone")
     def gone():

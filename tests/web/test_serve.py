@@ -15,15 +15,15 @@ from urllib.parse import urlsplit
 
 import pytest
 from running import PATIENCE, service, until
-from tests.live.commands import run
+from tests.cli.commands import run
 
 import apportion as ap
-from apportion import extras
-from apportion.live.database import address
-from apportion.live.store import open_store
-from apportion.live.tokens import Tokens
+from apportion._common import optional
+from apportion.campaigns.storage.database import address
+from apportion.campaigns.storage.store import open_store
+from apportion.campaigns.storage.tokens import Tokens
 from apportion.web import serve
-from apportion.web.metrics import BUCKETS, Figures
+from apportion.web.observability.metrics import BUCKETS, Figures
 
 
 def streamed(url, path, **headers):
@@ -113,7 +113,7 @@ def test_a_port_in_use_gets_one_sentence(sqlite):
 
 
 def test_without_the_extra_it_says_what_to_install(sqlite, monkeypatch):
-    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "uvicorn" else object())
+    monkeypatch.setattr(optional, "find_spec", lambda name: None if name == "uvicorn" else object())
     done = run("serve", "--db", sqlite)
     assert (done.code, done.err) == (2, "The service needs uvicorn: pip install 'apportion[web]'.\n")
 

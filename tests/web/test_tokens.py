@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from tests.live.commands import run
+from tests.cli.commands import run
 
 import apportion as ap
-from apportion.live import database, tokens
-from apportion.live.database import address, engine_for
-from apportion.live.tokens import Tokens
+from apportion.campaigns.storage import database, tokens
+from apportion.campaigns.storage.database import address, engine_for
+from apportion.campaigns.storage.tokens import Tokens
 
-FROZEN = Path(__file__).parent.parent / "live" / "frozen"
+FROZEN = Path(__file__).parent.parent / "campaigns" / "storage" / "frozen"
 
 
 def contents(db):

@@ -9,18 +9,9 @@ from typing import Annotated
 
 import typer
 
-from apportion import extras
+from apportion._common import optional
 from apportion._version import __version__
-from apportion.cli import (
-    campaign,
-    campaign_ahead,
-    campaign_arms,
-    campaign_files,
-    campaign_settings,
-    doctor,
-    serve,
-    token,
-)
+from apportion.cli import arms, campaign, doctor, files, forecast, serve, settings, token
 from apportion.cli.refusals import Commands
 from apportion.errors import ApportionError
 
@@ -123,14 +114,14 @@ def simulate(
 
 for command in (
     campaign.new, campaign.split, campaign.record, campaign.amend, campaign.close, campaign.status,
-    campaign.campaigns, campaign.history, campaign_settings.settings, campaign_settings.check,
-    campaign_settings.upgrade, campaign_arms.arms,
-    campaign_files.export, campaign_files.restore, campaign_files.report,
+    campaign.campaigns, campaign.history, settings.settings, settings.check,
+    settings.upgrade, arms.arms,
+    files.export, files.restore, files.report,
 ):  # fmt: skip
     app.command()(command)
-app.command("import")(campaign_files.import_)
-app.command("simulate-campaign")(campaign_ahead.simulate_campaign)
-app.command("backtest")(campaign_ahead.backtest)
+app.command("import")(files.import_)
+app.command("simulate-campaign")(forecast.simulate_campaign)
+app.command("backtest")(forecast.backtest)
 app.command("serve")(serve.serve)
 app.command("doctor")(doctor.doctor)
 app.add_typer(token.app, name="token")
@@ -202,7 +193,7 @@ def main() -> None:
         print(error, file=sys.stderr)
         sys.exit(2)
     except ImportError as error:
-        missing = extras.explained(error)
+        missing = optional.explained(error)
         if missing is None:
             raise
         print(missing, file=sys.stderr)

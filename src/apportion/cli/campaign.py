@@ -13,7 +13,7 @@ from apportion.errors import ApportionError, InvalidValue
 
 def complete_campaigns(incomplete: str) -> list[str]:
     """Names of campaigns, for the shell's completion."""
-    from apportion.live.campaign import Campaign
+    from apportion.campaigns.campaign import Campaign
 
     try:
         return [name for name in Campaign.names() if name.startswith(incomplete)]
@@ -59,8 +59,8 @@ def new(
 
     Example: apportion new ads --arms search,social,video --budget 5000 --unit EUR --min video=0.05
     """
-    from apportion.cli import campaign_show as show
-    from apportion.live.campaign import Campaign
+    from apportion.campaigns.campaign import Campaign
+    from apportion.cli import show
 
     asking = sys.stdin.isatty() and not json
     if asking and None in (name, arms, budget):
@@ -89,7 +89,7 @@ def new(
 
 def _budget(typed: str) -> float:
     """What was typed at the prompt, which asks again where it is no number."""
-    from apportion.cli import campaign_show as show
+    from apportion.cli import show
 
     try:
         return show.number(typed, "the budget")
@@ -108,8 +108,8 @@ def split(
 
     Example: apportion split ads --budget 6000
     """
-    from apportion.cli import campaign_show as show
-    from apportion.live.content import split_content, unit_of
+    from apportion.campaigns.content import split_content, unit_of
+    from apportion.cli import show
 
     campaign = open_campaign(name, db)
     given = campaign.split(budget, key=key)
@@ -135,13 +135,13 @@ def record(
 
     Example: apportion record ads search=812 social=410.5 --spent social=900
     """
-    from apportion.cli import campaign_show as show
+    from apportion.cli import show
 
     campaign = open_campaign(name, db)
     if csv is not None:
         if outcomes or spent:
             raise InvalidValue("`record` takes outcomes from the command line or from `--csv`, not from both.")
-        from apportion.cli.campaign_files import read_outcomes
+        from apportion.cli.files import read_outcomes
 
         rows = read_outcomes(csv)
         with campaign.together():
@@ -173,7 +173,7 @@ def amend(
 
     Example: apportion amend ads 12 search=790
     """
-    from apportion.cli import campaign_show as show
+    from apportion.cli import show
 
     campaign = open_campaign(name, db)
     campaign.amend(ticket, show.pairs(outcomes), show.numbers(spent, "amount") if spent else None, key=key)
@@ -200,7 +200,7 @@ def status(name: Name, db: Db = None, json: Json = False) -> None:
 
     Example: apportion status ads
     """
-    from apportion.cli import campaign_show as show
+    from apportion.cli import show
 
     campaign = open_campaign(name, db)
     if json:
@@ -214,9 +214,9 @@ def campaigns(db: Db = None, json: Json = False) -> None:
 
     Example: apportion campaigns
     """
-    from apportion.cli import campaign_show as show
-    from apportion.live.campaign import Campaign
-    from apportion.tables import readable
+    from apportion._common.formatting import readable
+    from apportion.campaigns.campaign import Campaign
+    from apportion.cli import show
 
     found = []
     for name in Campaign.names(db):
@@ -257,7 +257,9 @@ def history(
 
     Example: apportion history ads --last 5
     """
-    from apportion.cli import campaign_show as show
+    from apportion._common.formatting import minutes
+    from apportion.campaigns.tables import history_rows
+    from apportion.cli import show
 
     campaign = open_campaign(name, db)
     if log:
@@ -266,9 +268,7 @@ def history(
             show.show_json([event.to_dict() for event in events])
             return
         columns = {"event": "right", "at (UTC)": "left", "kind": "left", "ticket": "right", "what": "left"}
-        rows = [
-            (event.number, show.minutes(event.at), event.kind, event.ticket or "", _words(event)) for event in events
-        ]
+        rows = [(event.number, minutes(event.at), event.kind, event.ticket or "", _words(event)) for event in events]
         show.grid(f"Log of {name}", columns, rows, unbroken=("at (UTC)", "kind"))
         return
     period = campaign.period
@@ -276,12 +276,12 @@ def history(
     if json:
         show.show_json(list(lines))
         return
-    show.grid(f"History of {name}", *show.history_rows(list(lines)), unbroken=("date (UTC)", "state"))
+    show.grid(f"History of {name}", *history_rows(list(lines)), unbroken=("date (UTC)", "state"))
 
 
 def open_campaign(name: str, db: str | None) -> Any:
     """The campaign that a command is about."""
-    from apportion.live.campaign import Campaign
+    from apportion.campaigns.campaign import Campaign
 
     return Campaign.open(name, db)
 
@@ -300,7 +300,7 @@ def _ticket(campaign: Any, given: int | None) -> int:
 
 
 def _told(campaign: Any, tickets: list[int], json: bool, verb: str) -> None:
-    from apportion.cli import campaign_show as show
+    from apportion.cli import show
 
     waiting = campaign.open_tickets
     if json:
@@ -313,7 +313,8 @@ def _told(campaign: Any, tickets: list[int], json: bool, verb: str) -> None:
 
 
 def _words(event: Any) -> str:
-    from apportion.cli import campaign_show as show
+    from apportion._common.formatting import counted
+    from apportion.campaigns.tables import cell
 
     payload = event.payload
     if event.kind == "split":
@@ -321,13 +322,13 @@ def _words(event: Any) -> str:
     if event.kind in ("outcome", "amended"):
         old = payload.get("old", {}).get("outcomes", {})
         return ", ".join(
-            f"{name} {show.cell(value)}" + (f" (was {show.cell(old[name])})" if name in old else "")
+            f"{name} {cell(value)}" + (f" (was {cell(old[name])})" if name in old else "")
             for name, value in list(payload["outcomes"].items())[:8]
         )
     if event.kind == "arm":
         return f"{payload['action']} {payload['arm']}"
     if event.kind == "setting":
-        return ", ".join(f"{name}: {show.cell(value)}" for name, value in payload["changes"].items())
+        return ", ".join(f"{name}: {cell(value)}" for name, value in payload["changes"].items())
     if event.kind == "imported":
-        return f"{payload['file']}, {show.counted(payload['rows'], 'row')}"
+        return f"{payload['file']}, {counted(payload['rows'], 'row')}"
     return ""

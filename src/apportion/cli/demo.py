@@ -1,7 +1,7 @@
 """`apportion demo`: the paper's three examples, printed for people.
 
 The season that is shown is a real campaign in a throw-away database, checked at its end. What is earned is averaged
-over more seasons, by the Allocator alone: a campaign gives the same splits (tests/test_demo.py).
+over more seasons, by the Allocator alone: a campaign gives the same splits (tests/cli/test_demo.py).
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from apportion.live.campaign import Campaign
-from apportion.live.check import Check
-from apportion.live.choice import choose_policy
-from apportion.live.database import address, forget_engine
+from apportion._common.formatting import percent, readable, together
+from apportion.campaigns.campaign import Campaign
+from apportion.campaigns.check import Check
+from apportion.campaigns.storage.database import address, forget_engine
 from apportion.policies import Policy
+from apportion.policies.choice import choose_policy
 from apportion.policies.odds import Odds
 from apportion.policies.oracle import Oracle
 from apportion.policies.pooled import Thompson
 from apportion.policies.uniform import Uniform
-from apportion.scenarios import SCENARIOS, Scenario, Season, live_through, play_season
-from apportion.tables import percent, readable, together
+from apportion.studies.scenarios import SCENARIOS, Scenario, Season, live_through, play_season
 
 DEFAULT = "apportion (Auto, default)"
 ODDS = "apportion (Odds)"

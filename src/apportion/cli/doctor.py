@@ -21,7 +21,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from apportion import extras
+from apportion._common import optional
 from apportion._version import __version__
 from apportion.cli.campaign import Db, Json
 from apportion.cli.serve import PORT
@@ -54,7 +54,7 @@ def doctor(
 
     Example: apportion doctor --db campaigns.db
     """
-    from apportion.cli import campaign_show as show
+    from apportion.cli import show
 
     findings = list(examine(db, port))
     troubles = [finding for finding in findings if finding.state == ATTENTION]
@@ -98,7 +98,7 @@ def examine(db: str | None, port: int) -> Iterator[Finding]:
 def versions() -> Iterator[Finding]:
     """This package, Python, and the packages it needs, each against the oldest that will do."""
     group = "versions"
-    yield Finding(group, "apportion", f"{__version__} in {Path(extras.__file__).parent}")
+    yield Finding(group, "apportion", f"{__version__} in {Path(optional.__file__).parent}")
     yield Finding(group, "Python", f"{platform.python_version()} ({sys.executable})")
     for name, least in needed_packages():
         try:
@@ -130,14 +130,14 @@ def _older(found: str, least: str) -> bool:
 
 def optional_packages() -> Iterator[Finding]:
     """Each extra: its packages, or the command that brings them. None of them is no trouble; half of them is."""
-    for extra, names in extras.EXTRAS.items():
-        missing = extras.missing(extra)
+    for extra, names in optional.EXTRAS.items():
+        missing = optional.missing(extra)
         if not missing:
             listed = ", ".join(f"{name} {_version_of(name)}".rstrip() for name in names)
             yield Finding("extras", extra, listed)
         else:
             state = NOTE if set(missing) == set(names) else ATTENTION
-            advice = extras.sentence(extra, packages=missing)
+            advice = optional.sentence(extra, packages=missing)
             yield Finding("extras", extra, f"not installed: {', '.join(missing)}", state, advice)
 
 
@@ -172,7 +172,7 @@ def _probe(number: float) -> float:
 
 def compiled_code() -> Iterator[Finding]:
     """Whether kernels compile, and whether the machine code is kept for the next program."""
-    from apportion._compiler import _KEPT_FILES, cache_root
+    from apportion._common.machine_code import _KEPT_FILES, cache_root
 
     group, folder = "compiled code", cache_root()
     clear = f"to clear it, remove the folder: rm -r {shlex.quote(str(folder))}"
@@ -205,7 +205,7 @@ def compiled_code() -> Iterator[Finding]:
 
 
 def _numba(folder: Path, trouble: str) -> Iterator[Finding]:
-    from apportion.kernels import compiled
+    from apportion._common.compiled import compiled
 
     begun = time.perf_counter()
     before = set(folder.glob("_probe-*.bin"))

@@ -13,10 +13,10 @@ from pathlib import Path
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection
 
+from apportion.campaigns.storage.database import address, ensure_schema, in_words, make_engine, revision, shown
+from apportion.campaigns.storage.schema import REVISION, campaigns, tokens
 from apportion.cli.doctor import ATTENTION, NOTE, Finding, free_disk, megabytes, unwritable
 from apportion.errors import ApportionError
-from apportion.live.database import address, ensure_schema, in_words, make_engine, revision, shown
-from apportion.live.schema import REVISION, campaigns, tokens
 
 GROUP = "database"
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from apportion import checks, extras
+from apportion._common import optional, validation
+from apportion._common.formatting import readable
 from apportion.errors import InvalidValue
-from apportion.fit import NoiseFit, fit_noise
-from apportion.fit.words import with_error
-from apportion.tables import readable
+from apportion.inference.fit import NoiseFit, fit_noise
+from apportion.inference.fit.words import with_error
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -30,7 +30,7 @@ def show_fit(
     """Fit, draw, and print."""
     target = file.with_name(f"{file.stem}-fit.png") if plot is None else plot
     if target.suffix.lower() not in PICTURES:
-        raise checks.refuse("--plot", f"a file that ends in {', '.join(PICTURES)}", str(target))
+        raise validation.refuse("--plot", f"a file that ends in {', '.join(PICTURES)}", str(target))
     arm, amount, outcome = columns
     fit = fit_noise(
         file, arm=arm, amount=amount, outcome=outcome, sigma=sigma, level=level, tails=tails, decimal=decimal
@@ -50,18 +50,18 @@ def _draw(fit: NoiseFit, target: Path, *, wanted: bool) -> str | None:
     """Write the picture, or say why there is none; that is an error only if it was asked for."""
     try:
         figure = fit.plot()
-        from apportion.figures.style import light
+        from apportion.reporting.figures.style import light
 
         target.parent.mkdir(parents=True, exist_ok=True)
         with light():
             figure.savefig(target, dpi=150)
     except ImportError:
         if wanted:
-            raise InvalidValue(extras.sentence("plot", "`--plot`")) from None
-        return extras.sentence("plot")
+            raise InvalidValue(optional.sentence("plot", "`--plot`")) from None
+        return optional.sentence("plot")
     except OSError as error:
         if wanted:
-            raise checks.refuse("--plot", f"a file that can be written ({error.strerror})", str(target)) from None
+            raise validation.refuse("--plot", f"a file that can be written ({error.strerror})", str(target)) from None
         return f"{target} cannot be written ({error.strerror}): choose another place with --plot."
     return None
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from apportion import extras
-from apportion.leaderboard import SUITE, Board, Case, fresh_suite, run_leaderboard
-from apportion.leaderboard.page import write_folder
+from apportion._common import optional
+from apportion.studies.leaderboard import SUITE, Board, Case, fresh_suite, run_leaderboard
+from apportion.studies.leaderboard.page import write_folder
 
 
 def show_leaderboard(
@@ -22,7 +22,7 @@ def show_leaderboard(
     What was played is kept in that folder too: a run that was interrupted goes on where it stopped.
     """
     if out is not None:
-        extras.require("plot", "`--out`")  # before the work, not after it
+        optional.require("plot", "`--out`")  # before the work, not after it
     cases = SUITE if fresh is None else fresh_suite(fresh)
     asked = f"{' --quick' if quick else ''}{'' if fresh is None else f' --fresh {fresh}'} --seed {seed}"
     kept = None if out is None else out / ("suite.json" if fresh is None else "fresh.json")

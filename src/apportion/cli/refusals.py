@@ -7,8 +7,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from apportion import written
-from apportion.checks import shown
+from apportion._common import parsing
+from apportion._common.validation import shown
 from apportion.errors import InvalidValue
 
 
@@ -41,11 +41,11 @@ def _sentence(error: typer.BadParameter) -> str | None:
     if kind.startswith("int_"):
         return f"{name} must be a whole number; got {shown(given)}."
     if kind == "float_parsing":
-        part = written.readings(str(given).rstrip("% "))
+        part = parsing.readings(str(given).rstrip("% "))
         if len(part) == 1 and "%" in str(given):
             return f"{name} must be a number, such as {part[0] / 100:g}; got {shown(given)}."
         try:
-            value = written.number(str(given), name)
+            value = parsing.number(str(given), name)
         except InvalidValue as refusal:
             return str(refusal)
         return f"{name} must be a number in the form {value!r}; got {shown(given)}."

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from apportion.reproduce import FULL, QUICK, SECTIONS, reproduce
-from apportion.reproduce.page import HTML
-from apportion.reproduce.run import DATA
+from apportion.studies.paper import FULL, QUICK, SECTIONS, reproduce
+from apportion.studies.paper.page import HTML
+from apportion.studies.paper.run import DATA
 
 
 def show_reproduction(quick: bool, out: Path, seed: int, as_json: bool) -> None:

@@ -10,17 +10,17 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from apportion import extras
-from apportion.robustness import BY_KEY, POLICIES, WORLDS, Study, run_study
-from apportion.robustness.page import write_page
-from apportion.robustness.run import QUICK_HORIZON, QUICK_RUNS, cells_of
-from apportion.robustness.words import verdict
+from apportion._common import optional
+from apportion.studies.robustness import BY_KEY, POLICIES, WORLDS, Study, run_study
+from apportion.studies.robustness.page import write_page
+from apportion.studies.robustness.run import QUICK_HORIZON, QUICK_RUNS, cells_of
+from apportion.studies.robustness.words import verdict
 
 
 def show_robustness(quick: bool, seed: int, workers: int, out: Path | None, as_json: bool) -> None:
     """Play every trouble and print the table; with `out` write the data, the page and the picture too."""
     if out is not None:
-        extras.require("plot", "`--out`")  # before the work, not after it
+        optional.require("plot", "`--out`")  # before the work, not after it
     size = {"horizon": QUICK_HORIZON, "runs": QUICK_RUNS} if quick else {}
     study = _run(seed=seed, workers=workers, **size)
     if out is not None:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from apportion import extras
+from apportion._common import optional
+from apportion._common.formatting import readable
 from apportion.errors import InvalidValue
-from apportion.tables import readable
 
 if TYPE_CHECKING:
     from apportion.simulation.definition import Definition
@@ -69,7 +69,7 @@ def _executor(cluster: str | None, definition: Definition) -> Iterator[Any]:
         from distributed.comm.addressing import get_address_host_port
         from distributed.diagnostics.plugin import UploadFile
     except ImportError:
-        raise InvalidValue(extras.sentence("cluster", "`--cluster`")) from None
+        raise InvalidValue(optional.sentence("cluster", "`--cluster`")) from None
     try:
         # Dask tries for a long while, and leaves a traceback behind when it gives up: knock first.
         socket.create_connection(get_address_host_port(cluster), timeout=10.0).close()
@@ -90,24 +90,24 @@ def _executor(cluster: str | None, definition: Definition) -> Iterator[Any]:
 
 def write_pictures(definition: Definition, results: list[Result], folder: Path) -> list[Path]:
     """Figures as PNG and SVG, and one HTML report; without matplotlib, the report alone."""
-    from apportion import report
+    from apportion.reporting import html
 
     made = _pictures(results)
     paths: list[Path] = []
     if made:
-        from apportion import figures
+        from apportion.reporting import figures
 
         paths = [path for name, figure in made.items() for path in figures.save(figure, folder / "figures" / name)]
-    page = report.experiment_report(definition.name, results, folder / "report.html", figures=made.values())
+    page = html.experiment_report(definition.name, results, folder / "report.html", figures=made.values())
     return [*paths, page]
 
 
 def _pictures(results: list[Result]) -> dict[str, Any]:
     """The pictures by the name of their files."""
     try:
-        from apportion import figures
+        from apportion.reporting import figures
     except ImportError:
-        print(f"No pictures. {extras.sentence('plot')}", file=sys.stderr)
+        print(f"No pictures. {optional.sentence('plot')}", file=sys.stderr)
         return {}
     made: dict[str, Any] = {}
     for result in results:

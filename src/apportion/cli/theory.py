@@ -9,8 +9,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from apportion import checks, theory
-from apportion.tables import readable
+from apportion import theory
+from apportion._common import validation
+from apportion._common.formatting import readable
 
 
 def show_theory(arms: int, horizon: float, b: float, sigma: float, as_json: bool) -> None:
@@ -31,9 +32,9 @@ def show_theory(arms: int, horizon: float, b: float, sigma: float, as_json: bool
 
 def gather(arms: int, horizon: float, b: float, sigma: float) -> dict[str, Any]:
     """The facts as plain data."""
-    periods = checks.whole("horizon", horizon, low=1)
-    b = checks.number("b", b, low=0.0, high=1.0)
-    sigma = checks.number("sigma", sigma, above=0.0)
+    periods = validation.whole("horizon", horizon, low=1)
+    b = validation.number("b", b, low=0.0, high=1.0)
+    sigma = validation.number("sigma", sigma, above=0.0)
     toy = theory.toy_example(arms, b, sigma)
     rate = theory.regret_rate(b)
     facts: list[dict[str, Any]] = [
@@ -59,5 +60,5 @@ def gather(arms: int, horizon: float, b: float, sigma: float) -> dict[str, Any]:
             facts.append({"what": f"SuccessiveElimination ({form}) stays below", "value": bound, "source": source})
     for fact in facts:
         if isinstance(fact["value"], float) and not math.isfinite(fact["value"]):
-            raise checks.refuse("sigma", f"small enough for finite bounds at a horizon of {horizon:g}", sigma)
+            raise validation.refuse("sigma", f"small enough for finite bounds at a horizon of {horizon:g}", sigma)
     return {"arms": arms, "horizon": periods, "b": b, "sigma": sigma, "facts": facts}

@@ -25,8 +25,8 @@ def create(
 
     Example: apportion token create anna --scope read
     """
-    from apportion.cli import campaign_show as show
-    from apportion.live.tokens import Tokens
+    from apportion.campaigns.storage.tokens import Tokens
+    from apportion.cli import show
 
     secret = Tokens(db).create(name, scope)
     if json:
@@ -42,8 +42,8 @@ def list_(db: Db = None, json: Json = False) -> None:
 
     Example: apportion token list
     """
-    from apportion.cli import campaign_show as show
-    from apportion.live.tokens import Tokens
+    from apportion.campaigns.storage.tokens import Tokens
+    from apportion.cli import show
 
     found = Tokens(db).list()
     if json:
@@ -71,8 +71,8 @@ def revoke(name: TokenName, db: Db = None, json: Json = False) -> None:
 
     Example: apportion token revoke anna
     """
-    from apportion.cli import campaign_show as show
-    from apportion.live.tokens import Tokens
+    from apportion.campaigns.storage.tokens import Tokens
+    from apportion.cli import show
 
     Tokens(db).revoke(name)
     if json:

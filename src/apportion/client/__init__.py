@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
-from apportion import checks
+from apportion._common import validation
+from apportion.allocation.arms import by_name
 from apportion.client.remote import RemoteCampaign, policy_content
 from apportion.client.transport import Transport
 from apportion.errors import NotAllowed, ServiceUnavailable
 from apportion.policies import Policy
-from apportion.roster import by_name
 
 __all__ = ["Client", "NotAllowed", "RemoteCampaign", "ServiceUnavailable"]
 
@@ -67,7 +67,7 @@ class Client:
     ) -> RemoteCampaign:
         """Begin a campaign. `Conflict` where there is one of that name, unless it was begun with the same `key`."""
         given: dict[str, Any] = {
-            "name": name, "arms": checks.arm_names("arms", arms), "budget": budget, "unit": unit,
+            "name": name, "arms": validation.arm_names("arms", arms), "budget": budget, "unit": unit,
             "policy": policy_content(policy), "b": b, "sigma": sigma, "horizon": horizon, "whole": whole,
             "step": step, "half_life": half_life, "window": window, "robust": robust, "level": level,
             "minimise": minimise, "seed": seed,
@@ -102,7 +102,7 @@ class Client:
     def restore(self, text: str, name: str | None = None, *, key: str | None = None) -> RemoteCampaign:
         """Bring back a campaign that `export` wrote as json or log, under its own name or another."""
         if not isinstance(text, str):
-            raise checks.refuse("text", "what `export` wrote as json or log", text)
+            raise validation.refuse("text", "what `export` wrote as json or log", text)
         answer = self._transport.write("POST", "restore", content=text.encode(), query={"name": name}, key=key)
         return self.campaign(answer.json()["campaign"])
 

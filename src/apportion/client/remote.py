@@ -7,22 +7,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from apportion import checks
-from apportion.beliefs import Beliefs
-from apportion.client import rebuilt
+from apportion._common import validation
+from apportion.allocation.arms import by_name
+from apportion.allocation.beliefs import Beliefs
+from apportion.allocation.split import Split
+from apportion.campaigns.campaign import Arm, campaign_name
+from apportion.campaigns.check import Check
+from apportion.campaigns.events import Event
+from apportion.campaigns.files import Imported
+from apportion.campaigns.forecast import Outlook
+from apportion.campaigns.history import History
+from apportion.campaigns.state import Settings
+from apportion.campaigns.status import Status
+from apportion.client import rebuild
 from apportion.client.transport import Transport
 from apportion.errors import InvalidValue
-from apportion.live.ahead import Outlook
-from apportion.live.campaign import Arm, campaign_name
-from apportion.live.check import Check
-from apportion.live.events import Event
-from apportion.live.files import Imported
-from apportion.live.history import History
-from apportion.live.ledger import Settings
-from apportion.live.status import Status
 from apportion.policies import Policy
-from apportion.roster import by_name
-from apportion.split import Split
 
 # How many tickets or events are asked for at once.
 PAGE = 500
@@ -47,7 +47,7 @@ class RemoteCampaign:
     def split(self, budget: float | None = None, *, key: str | None = None) -> Split:
         """The next split, of the campaign's budget unless another is given here. Earlier tickets may be open."""
         content = {} if budget is None else {"budget": budget}
-        return rebuilt.ToldSplit(self._write("POST", "splits", content=content, key=key))
+        return rebuild.ToldSplit(self._write("POST", "splits", content=content, key=key))
 
     def record(
         self,
@@ -113,7 +113,7 @@ class RemoteCampaign:
         wanted = {name: value for name, value in changes.items() if name != "policy" or value is not None}
         if "policy" in wanted:
             wanted["policy"] = policy_content(wanted["policy"])
-        return rebuilt.settings(self._write("PATCH", "settings", content=wanted, key=key))
+        return rebuild.settings(self._write("PATCH", "settings", content=wanted, key=key))
 
     def import_history(
         self,
@@ -136,18 +136,18 @@ class RemoteCampaign:
             raise InvalidValue(f"The file {str(path)!r} cannot be read: {why}.") from error
         known = {"date": "date_column", "arm": "arm_column", "amount": "amount_column", "outcome": "outcome_column"}
         for option in columns:
-            checks.choice("column", option, (*known, "delimiter"))
+            validation.choice("column", option, (*known, "delimiter"))
         query = {known.get(option, option): value for option, value in columns.items() if value is not None}
         query |= {"file": file.name[:200], "add_arms": _flag(add_arms), "again": _flag(again)}
         told = self._write("POST", "import", content=content, key=key, query=query, media_type="text/csv")
-        return rebuilt.imported(told)
+        return rebuild.imported(told)
 
     # Looking
 
     @property
     def settings(self) -> Settings:
         """What the campaign is run by, as of now."""
-        return rebuilt.settings(self._read("settings"))
+        return rebuild.settings(self._read("settings"))
 
     @property
     def arms(self) -> tuple[Arm, ...]:
@@ -171,24 +171,24 @@ class RemoteCampaign:
 
     def beliefs(self, at: int | None = None) -> Beliefs:
         """What is believed about every arm that was not removed; `at`: after that many events."""
-        told = self._read("beliefs", at=None if at is None else checks.whole("at", at, low=1))
-        return rebuilt.beliefs(told["arms"], rebuilt.scale_of(told))
+        told = self._read("beliefs", at=None if at is None else validation.whole("at", at, low=1))
+        return rebuild.beliefs(told["arms"], rebuild.scale_of(told))
 
     def beliefs_over_time(self, every: int = 1) -> list[tuple[int, Beliefs]]:
         """What was believed after each split's last event so far: (period, beliefs), every so many periods."""
-        told = self._read("beliefs", "over-time", every=checks.whole("every", every, low=1))
+        told = self._read("beliefs", "over-time", every=validation.whole("every", every, low=1))
         return [
-            (moment["period"], rebuilt.beliefs(moment["arms"], rebuilt.scale_of(moment)))
+            (moment["period"], rebuild.beliefs(moment["arms"], rebuild.scale_of(moment)))
             for moment in told["moments"]
         ]
 
     def explain(self, ticket: int) -> Split:
         """The split of a ticket as it was given, with the beliefs and reasons of its time."""
-        return rebuilt.ToldSplit(self._read("splits", ticket))
+        return rebuild.ToldSplit(self._read("splits", ticket))
 
     def status(self) -> Status:
         """Where the campaign stands, at one moment: beliefs, open tickets, settings, what to know in sentences."""
-        return rebuilt.status(self._read())
+        return rebuild.status(self._read())
 
     def expected_regret(self) -> float:
         """What the last split (an even one before it) is expected to cost per period, by today's beliefs."""
@@ -196,33 +196,33 @@ class RemoteCampaign:
 
     def history(self, first: int | None = None, last: int | None = None) -> History:
         """One line per ticket and arm: advised and spent amount, outcome, corrections. All tickets, or a range."""
-        low = 1 if first is None else checks.whole("first", first, low=1)
-        high = 2**62 if last is None else checks.whole("last", last, low=low)
+        low = 1 if first is None else validation.whole("first", first, low=1)
+        high = 2**62 if last is None else validation.whole("last", last, low=low)
         found = []
         for told in self._pages("history", "lines", low - 1, None if last is None else high - low + 1):
             if told["ticket"] > high:
                 break
-            found.append(rebuilt.line(told))
+            found.append(rebuild.line(told))
         return History(self.name, found)
 
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
         """The log: everything that happened, in order."""
-        return [rebuilt.event(told) for told in self._pages("events", "events", after, limit)]
+        return [rebuild.event(told) for told in self._pages("events", "events", after, limit)]
 
     def check(self, repair: bool = False) -> Check:
         """Rebuild everything from the events and compare with what is kept; `repair` replaces wrong snapshots."""
-        return rebuilt.check(self._write("POST", "repair") if repair else self._read("check"))
+        return rebuild.check(self._write("POST", "repair") if repair else self._read("check"))
 
     def forecast(
         self, *, periods: int = 50, worlds: int = 100, policies: Sequence[str] | None = None, seed: int = 0
     ) -> Outlook:
         """Play the campaign forward: worlds drawn from its beliefs, each policy going on from today's statistics."""
         named = None if policies is None else ",".join(_names("policies", policies))
-        return rebuilt.outlook(self._read("forecast", periods=periods, worlds=worlds, policies=named, seed=seed))
+        return rebuild.outlook(self._read("forecast", periods=periods, worlds=worlds, policies=named, seed=seed))
 
     def export(self, kind: str = "json") -> str:
         """Everything as json or log, which `restore` takes; the history as csv."""
-        chosen = checks.choice("kind", kind, ("csv", "json", "log"))
+        chosen = validation.choice("kind", kind, ("csv", "json", "log"))
         answer = self._transport.read("campaigns", self.name, "export", format=chosen)
         return answer.content.decode("utf-8")
 
@@ -237,8 +237,8 @@ class RemoteCampaign:
 
     def _pages(self, path: str, within: str, after: int, limit: int | None) -> Iterator[dict[str, Any]]:
         """Everything after a number, page by page, at most `limit` tickets or events."""
-        place: int | None = checks.whole("after", after, low=0)
-        left = None if limit is None else checks.whole("limit", limit)
+        place: int | None = validation.whole("after", after, low=0)
+        left = None if limit is None else validation.whole("limit", limit)
         while place is not None and (left is None or left > 0):
             size = PAGE if left is None else min(PAGE, left)
             told = self._read(path, after=place, limit=size)
@@ -257,7 +257,7 @@ def policy_content(policy: Any) -> Any:
     if isinstance(policy, Policy):
         return policy.to_dict()
     if not isinstance(policy, str):
-        raise checks.refuse("policy", "a policy or the name of one", policy)
+        raise validation.refuse("policy", "a policy or the name of one", policy)
     return policy
 
 
@@ -267,7 +267,7 @@ def _names(label: str, given: Any) -> list[str]:
         names = list(given)
         if all(isinstance(name, str) for name in names):
             return names
-    raise checks.refuse(label, "a list of names", given)
+    raise validation.refuse(label, "a list of names", given)
 
 
 def _flag(value: bool) -> str:

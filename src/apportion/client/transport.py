@@ -21,7 +21,7 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
-from apportion import checks
+from apportion._common import validation
 from apportion._version import __version__
 from apportion.errors import (
     ApportionError,
@@ -78,8 +78,8 @@ class Transport:
         self.url = url.rstrip("/")
         self._host, self._port, self._secure = parts.hostname or "", parts.port, parts.scheme == "https"
         self._prefix = parts.path.rstrip("/")
-        self._timeout = checks.number("timeout", timeout, above=0.0, high=LONGEST_WAIT)
-        self._retries = checks.whole("retries", retries, low=0)
+        self._timeout = validation.number("timeout", timeout, above=0.0, high=LONGEST_WAIT)
+        self._retries = validation.whole("retries", retries, low=0)
         self._headers = {"Accept": "application/json", "User-Agent": f"apportion/{__version__}"}
         self._own_token = bool(token)
         token = token or os.environ.get(VARIABLE) or None
@@ -117,13 +117,13 @@ class Transport:
         """A request that changes something, under a key: it is done once, however often it has to be sent."""
         given = uuid.uuid4().hex if key is None else key
         if not isinstance(given, str) or not 1 <= len(given) <= 200 or not given.isprintable():
-            raise checks.refuse("key", "printable text of at most 200 characters", key)
+            raise validation.refuse("key", "printable text of at most 200 characters", key)
         try:
             named = given.encode("latin-1").decode("latin-1")
         except UnicodeError:
-            raise checks.refuse("key", "text that a header can carry (Latin-1)", key) from None
+            raise validation.refuse("key", "text that a header can carry (Latin-1)", key) from None
         if named != named.strip():
-            raise checks.refuse("key", "text without blanks at either end", key)
+            raise validation.refuse("key", "text without blanks at either end", key)
         headers = {"Idempotency-Key": named}
         body = b""
         if content is not None:
@@ -241,7 +241,7 @@ def _parts(url: str) -> Any:
             return parts
     except (ValueError, TypeError, AttributeError):
         pass
-    raise checks.refuse("url", "the address of a service, such as http://127.0.0.1:8000", url)
+    raise validation.refuse("url", "the address of a service, such as http://127.0.0.1:8000", url)
 
 
 def _written(content: Any) -> bytes:
@@ -260,7 +260,7 @@ def _simple(value: Any) -> Any:
         return float(value)
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"got {checks.shown(value)}")
+    raise TypeError(f"got {validation.shown(value)}")
 
 
 def _reason(error: BaseException) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from apportion import checks
-from apportion.estimators import mu_star
+from apportion._common import validation
+from apportion.model.estimators import mu_star
+from apportion.model.sums import InformationSums
 from apportion.policies.contract import Policy
 from apportion.policies.shared import power_floor
-from apportion.sums import InformationSums
 from apportion.theory.floors import recommended_floor
 
 SPLITS = ("even", "leader")
@@ -64,13 +64,13 @@ class AdaptiveElimination(Policy):
         leads: bool
 
     def __post_init__(self) -> None:
-        b = checks.number("b", self.b, low=0.0, high=1.0)
+        b = validation.number("b", self.b, low=0.0, high=1.0)
         self._set(
             b=b,
-            sigma=checks.number("sigma", self.sigma, above=0.0),
-            scale=checks.number("scale", self.scale, above=0.0),
-            floor=None if self.floor is None else checks.number("floor", self.floor, low=0.0),
-            split=checks.choice("split", self.split, SPLITS),
+            sigma=validation.number("sigma", self.sigma, above=0.0),
+            scale=validation.number("scale", self.scale, above=0.0),
+            floor=None if self.floor is None else validation.number("floor", self.floor, low=0.0),
+            split=validation.choice("split", self.split, SPLITS),
         )
 
     def prepared(self, arms: int, horizon: int | None) -> Any:

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from apportion import checks
-from apportion.kernels import implements
-from apportion.learning import (
+from apportion._common import validation
+from apportion._common.compiled import implements
+from apportion.inference.learning import (
     ORDERS,
     between,
     centre_of,
@@ -18,10 +18,10 @@ from apportion.learning import (
     sums_at,
     weigh_orders,
 )
+from apportion.model.sums import Grid, InformationSums
 from apportion.policies.contract import Policy, allocate
 from apportion.policies.recommended import Recommended, divide_by_odds, optimistic_arm
 from apportion.policies.shared import open_shares, power_floor, recommended_tilt
-from apportion.sums import Grid, InformationSums
 from apportion.theory.floors import recommended_floor
 
 # While it pools, every other arm gets t^(−3/2)/K: in all at most ζ(3/2) = 2.6 times the mean gap, and amounts so far
@@ -35,7 +35,7 @@ _JUST_ABOVE = 0.5 + 1e-9
 class Auto(Policy):
     """Learns b and σ from the outcomes, and then divides or pools as `Recommended` would with them.
 
-    - Period 1 is an even split. After it the belief about b (`apportion.learning`: the restricted likelihood on
+    - Period 1 is an even split. After it the belief about b (`inference.learning`: the restricted likelihood on
       [0, 1], a flat prior) and σ are worked out anew in every period, from sums alone.
     - If b is as likely above 1/2 as below, or more, shares are divided by the odds, with the mean of b; else the
       whole budget but a trace goes to the arm with the largest index, with the σ of the arm that had most so far.
@@ -72,9 +72,9 @@ class Auto(Policy):
 
     def __post_init__(self) -> None:
         self._set(
-            b=None if self.b is None else checks.number("b", self.b, low=0.0, high=1.0),
-            sigma=None if self.sigma is None else checks.number("sigma", self.sigma, above=0.0),
-            horizon=None if self.horizon is None else checks.whole("horizon", self.horizon, low=1),
+            b=None if self.b is None else validation.number("b", self.b, low=0.0, high=1.0),
+            sigma=None if self.sigma is None else validation.number("sigma", self.sigma, above=0.0),
+            horizon=None if self.horizon is None else validation.whole("horizon", self.horizon, low=1),
         )
 
     @property

@@ -30,10 +30,10 @@ from typing import Any, ClassVar, NamedTuple, dataclass_transform
 
 import numpy as np
 
-from apportion import checks
+from apportion._common import validation
+from apportion._common.compiled import compiled, generic, implements, kernel
 from apportion.errors import InvalidValue, UnknownName
-from apportion.kernels import compiled, generic, implements, kernel
-from apportion.sums import MANY_ARMS, Floats, Sums
+from apportion.model.sums import MANY_ARMS, Floats, Sums
 
 
 class Period(NamedTuple):
@@ -83,7 +83,7 @@ class Policy:
 
     A subclass may also have
 
-    - `__post_init__`, to validate (`apportion.checks` has the sentence pattern);
+    - `__post_init__`, to validate (`apportion._common.validation` has the sentence pattern);
     - `Record` and `prepared`, where the numbers the kernel needs are not just the parameters;
     - `initial_memory`, for what is kept per arm; `why`, to explain an arm's share in its own words.
     """
@@ -126,7 +126,7 @@ class Policy:
 
     @property
     def reads(self) -> Any:
-        """Which sums `allocate` looks at: all of `Sums`, or one of the smaller records of `apportion.sums`,
+        """Which sums `allocate` looks at: all of `Sums`, or one of the smaller records of `apportion.model.sums`,
         which a simulation keeps up to date faster."""
         return Sums
 
@@ -266,4 +266,4 @@ def known_horizon(policy: str, own: int | None, given: int | None) -> int:
     horizon = own if own is not None else given
     if horizon is None:
         raise InvalidValue(f"`horizon` must be given to {policy}, the number of periods to come; got None.")
-    return checks.whole("horizon", horizon, low=1)
+    return validation.whole("horizon", horizon, low=1)

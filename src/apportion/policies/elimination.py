@@ -7,18 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from apportion import checks
-from apportion.confidence import (
+from apportion._common import validation
+from apportion._common.compiled import kernel
+from apportion.model.confidence import (
     anytime_radius,
     cone_radius,
     cone_table,
     corrected_radius,
     printed_radius,
 )
-from apportion.estimators import mu1, mu1_precision, mu_star
-from apportion.kernels import kernel
+from apportion.model.estimators import mu1, mu1_precision, mu_star
+from apportion.model.sums import Floats, RewardSums
 from apportion.policies.contract import Policy, known_horizon
-from apportion.sums import Floats, RewardSums
 
 RADII = ("printed", "corrected", "cone", "anytime")
 
@@ -34,7 +34,7 @@ class SuccessiveElimination(Policy):
     two has twice the variance, not four times). The radius r:
 
     - `corrected` (default): σ√(2·h(n)·log(1/δ))/√R1 around μ1 = ΣY/ΣA, R1 = (ΣA)²/ΣA^(2b), h(n) the growth
-      of `apportion.confidence.monotone_growth`; δ = T^(−4) per arm and period.
+      of `apportion.model.confidence.monotone_growth`; δ = T^(−4) per arm and period.
     - `cone`: the exact law of the same supremum for Gaussian noise, at tail δ = T^(−3) per arm and period.
     - `anytime`: σ√((B+ρ)(log(1+B/ρ)+2log(1/δ)))/B around μ*, ρ = (unit/K)^(2−2b), δ = 1/(KT); any noise, any
       shares, all periods at once. The narrowest of those with a proof.
@@ -79,12 +79,12 @@ class SuccessiveElimination(Policy):
 
     def __post_init__(self) -> None:
         self._set(
-            b=checks.number("b", self.b, low=0.0, high=1.0),
-            sigma=checks.number("sigma", self.sigma, above=0.0),
-            horizon=None if self.horizon is None else checks.whole("horizon", self.horizon, low=1),
-            radius=checks.choice("radius", self.radius, RADII),
-            pairwise=checks.flag("pairwise", self.pairwise),
-            delta=None if self.delta is None else checks.number("delta", self.delta, above=0.0, below=1.0),
+            b=validation.number("b", self.b, low=0.0, high=1.0),
+            sigma=validation.number("sigma", self.sigma, above=0.0),
+            horizon=None if self.horizon is None else validation.whole("horizon", self.horizon, low=1),
+            radius=validation.choice("radius", self.radius, RADII),
+            pairwise=validation.flag("pairwise", self.pairwise),
+            delta=None if self.delta is None else validation.number("delta", self.delta, above=0.0, below=1.0),
         )
 
     def prepared(self, arms: int, horizon: int | None) -> Any:

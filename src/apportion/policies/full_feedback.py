@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from apportion import checks
+from apportion._common import validation
+from apportion.model.sums import InformationSums, RatioSums
 from apportion.policies.contract import Policy
 from apportion.policies.shared import leading_arm, open_shares
-from apportion.sums import InformationSums, RatioSums
 
 # At b = 1 this little shows an arm as well as everything would; at T = 10^9 it has cost 0.001
 # of a gap.
@@ -37,7 +37,7 @@ class FollowTheLeader(Policy):
         return InformationSums
 
     def __post_init__(self) -> None:
-        self._set(b=checks.number("b", self.b, low=0.0, high=1.0))
+        self._set(b=validation.number("b", self.b, low=0.0, high=1.0))
 
     def allocate(self, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
         """The leader takes all that is not a glance."""
@@ -76,12 +76,12 @@ class Hedge(Policy):
         return RatioSums
 
     def __post_init__(self) -> None:
-        b = checks.number("b", self.b, low=0.0, high=1.0)
+        b = validation.number("b", self.b, low=0.0, high=1.0)
         if b != 1.0:
-            raise checks.refuse(
+            raise validation.refuse(
                 "b", "1 for Hedge, which needs full feedback: a small share must show all of its arm", b
             )
-        self._set(b=b, sigma=checks.number("sigma", self.sigma, above=0.0))
+        self._set(b=b, sigma=validation.number("sigma", self.sigma, above=0.0))
 
     def allocate(self, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
         """Weights in logarithms, relative to the best arm, never below a glance."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from apportion import checks
-from apportion.kernels import generic, implements
+from apportion._common import validation
+from apportion._common.compiled import generic, implements
+from apportion.model.sums import InformationSums, RatioSums
 from apportion.policies.contract import Policy
 from apportion.policies.shared import leading_arm, power_floor
-from apportion.sums import InformationSums, RatioSums
 from apportion.theory.greedy import greedy_exponent, small_epsilon
 
 LEADERS = ("ratios", "information")
@@ -53,13 +53,15 @@ class EpsilonGreedy(Policy):
         return RatioSums if self.leader == "ratios" else InformationSums
 
     def __post_init__(self) -> None:
-        b = checks.number("b", self.b, low=0.0, high=1.0)
+        b = validation.number("b", self.b, low=0.0, high=1.0)
         if b <= 0.5:
-            raise checks.refuse("b", "above 0.5 for EpsilonGreedy, which learns from small shares", b)
+            raise validation.refuse("b", "above 0.5 for EpsilonGreedy, which learns from small shares", b)
         epsilon = (
-            None if self.epsilon is None else checks.number("epsilon", self.epsilon, above=0.0, below=2.0 * b - 1.0)
+            None
+            if self.epsilon is None
+            else validation.number("epsilon", self.epsilon, above=0.0, below=2.0 * b - 1.0)
         )
-        self._set(b=b, epsilon=epsilon, leader=checks.choice("leader", self.leader, LEADERS))
+        self._set(b=b, epsilon=epsilon, leader=validation.choice("leader", self.leader, LEADERS))
 
     def prepared(self, arms: int, horizon: int | None) -> Any:
         """Resolve ε into α."""

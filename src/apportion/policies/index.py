@@ -1,7 +1,7 @@
 """Policies that pool by an index: the whole unit goes to the arm with the largest mean + optimism(t)·width.
 
 The rule is two small functions, and everything else follows from them: the decision in live use, and simulated
-runs that go side by side (`apportion.simulation.abreast`).
+runs that go side by side (`apportion.simulation.engines.batched`).
 
 >>> class Quantile(IndexPolicy):
 ...     '''Everything on the arm with the largest upper quantile of its posterior.'''
@@ -20,9 +20,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from apportion.kernels import generic, implements, kernel
+from apportion._common.compiled import generic, implements, kernel
+from apportion.model.sums import InformationSums
 from apportion.policies.contract import Policy
-from apportion.sums import InformationSums
 
 
 @generic

@@ -15,9 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from apportion import checks
-from apportion.estimators import mu_star
-from apportion.kernels import kernel
+from apportion._common import validation
+from apportion._common.compiled import kernel
+from apportion.inference.best_probabilities import QUICK, probability_best
+from apportion.model.estimators import mu_star
+from apportion.model.sums import InformationSums
 from apportion.policies.contract import Policy
 from apportion.policies.shared import (
     first_unseen,
@@ -30,8 +32,6 @@ from apportion.policies.shared import (
     share_by_weight,
     whole_unit,
 )
-from apportion.probability import QUICK, probability_best
-from apportion.sums import InformationSums
 from apportion.theory.floors import recommended_floor
 
 
@@ -67,10 +67,10 @@ class InformationMatching(Policy):
 
     def __post_init__(self) -> None:
         self._set(
-            b=checks.number("b", self.b, low=0.0, high=1.0),
-            sigma=checks.number("sigma", self.sigma, above=0.0),
-            tilt=None if self.tilt is None else checks.number("tilt", self.tilt, above=0.0),
-            floor=None if self.floor is None else checks.number("floor", self.floor, low=0.0),
+            b=validation.number("b", self.b, low=0.0, high=1.0),
+            sigma=validation.number("sigma", self.sigma, above=0.0),
+            tilt=None if self.tilt is None else validation.number("tilt", self.tilt, above=0.0),
+            floor=None if self.floor is None else validation.number("floor", self.floor, low=0.0),
         )
 
     @property

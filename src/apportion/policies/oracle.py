@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from apportion import checks
+from apportion._common import validation
+from apportion.model.sums import Floats, InformationSums
 from apportion.policies.contract import Policy
-from apportion.sums import Floats, InformationSums
 
 
 class Oracle(Policy):
@@ -31,15 +31,15 @@ class Oracle(Policy):
         try:
             given = tuple(self.means)
         except TypeError:
-            raise checks.refuse("means", "a list of numbers, one per arm", self.means) from None
+            raise validation.refuse("means", "a list of numbers, one per arm", self.means) from None
         if not given:
-            raise checks.refuse("means", "a list of at least one number", given)
-        self._set(means=tuple(checks.number("means", mean) for mean in given))
+            raise validation.refuse("means", "a list of at least one number", given)
+        self._set(means=tuple(validation.number("means", mean) for mean in given))
 
     def initial_memory(self, arms: int) -> Floats:
         """The means themselves: they belong to the arms, and travel with them."""
         if arms != len(self.means):
-            raise checks.refuse("means", f"one number per arm ({arms})", self.means)
+            raise validation.refuse("means", f"one number per arm ({arms})", self.means)
         return np.array(self.means)
 
     class Record(NamedTuple):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from apportion import checks
-from apportion.estimators import mu_star
+from apportion._common import validation
+from apportion.model.estimators import mu_star
+from apportion.model.sums import InformationSums
 from apportion.policies.contract import Policy
 from apportion.policies.index import IndexPolicy
 from apportion.policies.shared import first_unseen, whole_unit
-from apportion.sums import InformationSums
 
 INDICES = ("ucb1", "moss")
 
@@ -44,9 +44,9 @@ class UCB(IndexPolicy):
 
     def __post_init__(self) -> None:
         self._set(
-            sigma=checks.number("sigma", self.sigma, above=0.0),
-            index=checks.choice("index", self.index, INDICES),
-            horizon=None if self.horizon is None else checks.whole("horizon", self.horizon, low=1),
+            sigma=validation.number("sigma", self.sigma, above=0.0),
+            index=validation.choice("index", self.index, INDICES),
+            horizon=None if self.horizon is None else validation.whole("horizon", self.horizon, low=1),
         )
 
     def prepared(self, arms: int, horizon: int | None) -> Any:
@@ -93,8 +93,8 @@ class Thompson(Policy):
 
     def __post_init__(self) -> None:
         self._set(
-            b=checks.number("b", self.b, low=0.0, high=1.0),
-            sigma=checks.number("sigma", self.sigma, above=0.0),
+            b=validation.number("b", self.b, low=0.0, high=1.0),
+            sigma=validation.number("sigma", self.sigma, above=0.0),
         )
 
     @property

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from apportion import checks
-from apportion.kernels import kernel
+from apportion._common import validation
+from apportion._common.compiled import kernel
+from apportion.model.sums import InformationSums
 from apportion.policies.contract import Policy
 from apportion.policies.shared import (
     leading_arm,
@@ -16,7 +17,6 @@ from apportion.policies.shared import (
     recommended_tilt,
     share_by_weight,
 )
-from apportion.sums import InformationSums
 from apportion.theory.floors import recommended_floor
 
 # Exploration fades as (periods left / T)^(1/(2b−1)), see `Recommended`; the exponent grows without bound towards
@@ -68,9 +68,9 @@ class Recommended(Policy):
 
     def __post_init__(self) -> None:
         self._set(
-            b=checks.number("b", self.b, low=0.0, high=1.0),
-            sigma=checks.number("sigma", self.sigma, above=0.0),
-            horizon=None if self.horizon is None else checks.whole("horizon", self.horizon, low=1),
+            b=validation.number("b", self.b, low=0.0, high=1.0),
+            sigma=validation.number("sigma", self.sigma, above=0.0),
+            horizon=None if self.horizon is None else validation.whole("horizon", self.horizon, low=1),
         )
 
     @property

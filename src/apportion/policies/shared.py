@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from apportion.kernels import kernel
+from apportion._common.compiled import kernel
 from apportion.theory.floors import kappa
 
 # No share may underflow to 0, or its arm would never be seen again.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from apportion.model.sums import InformationSums
 from apportion.policies.contract import Policy
-from apportion.sums import InformationSums
 
 
 class Uniform(Policy):

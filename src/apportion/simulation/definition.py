@@ -39,13 +39,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from apportion import checks
+from apportion._common import validation
 from apportion.errors import ApportionError, InvalidValue, UnknownName
-from apportion.law import Instance
+from apportion.model.law import Instance
 from apportion.policies import Policy, find_policy
-from apportion.simulation.execute import reason_of
+from apportion.simulation.executors import reason_of
 from apportion.simulation.families import means_of
-from apportion.simulation.run import LONGEST_HORIZON, Informed, Plan, make_plan, require_fit, require_memory
+from apportion.simulation.plan import LONGEST_HORIZON, Informed, Plan, make_plan, require_fit, require_memory
 from apportion.simulation.task import SOURCE_MARK
 
 _SWEEP = {"name", "seed", "replications", "horizon", "periods", "record", "common", "engine"}
@@ -114,7 +114,7 @@ class _Reader:
     def _horizons(self, given: Any) -> list[int]:
         listed = given if isinstance(given, list) else [given]
         try:
-            horizons = [checks.whole("horizon", horizon, low=1, high=LONGEST_HORIZON) for horizon in listed]
+            horizons = [validation.whole("horizon", horizon, low=1, high=LONGEST_HORIZON) for horizon in listed]
         except InvalidValue as error:
             raise self._complain("sweep", "horizon", f"is not possible: {error}") from error
         if not horizons or len(set(horizons)) < len(horizons):
@@ -156,7 +156,7 @@ class _Reader:
     def _file(self, given: Any, place: int) -> Path:
         file = self.path.parent / str(given)
         if not isinstance(given, str) or file.suffix != ".py" or not file.is_file():
-            raise self._complain("policy", "file", f"must be a Python file; got {checks.shown(given)}", place)
+            raise self._complain("policy", "file", f"must be a Python file; got {validation.shown(given)}", place)
         return file.resolve()
 
     def _own_policy(self, file: Path, name: str, place: int) -> type[Policy]:
@@ -218,13 +218,13 @@ class _Reader:
     def _table(self, name: str) -> dict[str, Any]:
         table = self.content.get(name, {})
         if not isinstance(table, dict):
-            raise self._complain("", name, f"must be a table, [{name}]; got {checks.shown(table)}")
+            raise self._complain("", name, f"must be a table, [{name}]; got {validation.shown(table)}")
         return table
 
     def _entries(self, name: str) -> list[dict[str, Any]]:
         entries = self.content.get(name, [])
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-            raise self._complain("", name, f"must be tables, each under [[{name}]]; got {checks.shown(entries)}")
+            raise self._complain("", name, f"must be tables, each under [[{name}]]; got {validation.shown(entries)}")
         return entries
 
     def _known(self, table: str, given: dict[str, Any], known: set[str], place: int = 0) -> None:

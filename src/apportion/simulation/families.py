@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from apportion import checks
+from apportion._common import validation
 
 BASE = 0.5
 MOST_ARMS = 1_000_000
@@ -58,5 +58,5 @@ FAMILIES: dict[str, Callable[[int, float], tuple[float, ...]]] = {
 
 def means_of(family: str, arms: int, gap: float) -> tuple[float, ...]:
     """The means of a family by its name."""
-    shape = FAMILIES[checks.choice("family", family, tuple(FAMILIES))]
-    return shape(checks.whole("arms", arms, low=2, high=MOST_ARMS), checks.number("gap", gap, low=0.0))
+    shape = FAMILIES[validation.choice("family", family, tuple(FAMILIES))]
+    return shape(validation.whole("arms", arms, low=2, high=MOST_ARMS), validation.number("gap", gap, low=0.0))

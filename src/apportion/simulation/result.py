@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apportion import checks
+from apportion._common import validation
 from apportion.errors import IncompatibleState
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Result:
         import pandas as pd
 
         recorded = tuple(name for name in ("regret", "reward") if name in self.dataset)
-        final = self.dataset[checks.choice("variable", variable, recorded)].isel(period=-1)
+        final = self.dataset[validation.choice("variable", variable, recorded)].isel(period=-1)
         rows = []
         for policy in final["policy"].values:
             for instance in final["instance"].values:
@@ -77,8 +77,8 @@ class Result:
         return self.dataset[wanted].to_dataframe()
 
     def plot(self, **options: Any) -> Figure:
-        """Regret against time with bands; see `apportion.figures.regret_over_time` for the options."""
-        from apportion import figures
+        """Regret against time with bands; see `apportion.reporting.figures.regret_over_time` for the options."""
+        from apportion.reporting import figures
 
         return figures.regret_over_time(self, **options)
 
@@ -90,7 +90,7 @@ class Result:
             self.dataset.to_netcdf(draft, engine="h5netcdf", encoding=_compressed(self.dataset))
             os.replace(draft, target)
         except OSError as error:
-            raise checks.refuse("path", "a file that can be written", f"{target} ({error})") from error
+            raise validation.refuse("path", "a file that can be written", f"{target} ({error})") from error
         finally:
             with contextlib.suppress(OSError):
                 draft.unlink(missing_ok=True)
@@ -108,7 +108,7 @@ def load_result(path: str | os.PathLike[str]) -> Result:
         with xr.open_dataset(path, engine="h5netcdf") as opened:
             dataset = opened.load()
     except FileNotFoundError:
-        raise checks.refuse("path", "a file that `Result.save` wrote", str(path)) from None
+        raise validation.refuse("path", "a file that `Result.save` wrote", str(path)) from None
     except (OSError, ValueError) as error:
         raise IncompatibleState(f"{path} cannot be read as a result: {error}") from error
     if dataset.attrs.get("format") != FORMAT:

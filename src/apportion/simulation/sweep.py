@@ -15,9 +15,9 @@ import numpy as np
 
 from apportion.errors import Conflict, InvalidValue
 from apportion.simulation.definition import Definition
-from apportion.simulation.execute import Store, execute
+from apportion.simulation.executors import Store, execute
+from apportion.simulation.plan import SimulationFailed, gather
 from apportion.simulation.result import Result
-from apportion.simulation.run import SimulationFailed, gather
 from apportion.simulation.task import Arrays, Task
 
 # A draft that is older than this belongs to a run that was killed.

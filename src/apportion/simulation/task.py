@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from apportion._common.compiled import code_digest, package_digest
 from apportion.errors import IncompatibleState, InvalidValue
-from apportion.kernels import code_digest, package_digest
-from apportion.law import Instance
+from apportion.model.law import Instance
 from apportion.policies import Policy
 from apportion.policies.contract import is_ours
-from apportion.simulation.engine import Dense, blank_record
-from apportion.simulation.streams import streams
+from apportion.simulation.engines.dense import Dense, blank_record
+from apportion.simulation.engines.streams import streams
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -107,7 +107,7 @@ def require_shares(policy: Policy, marks: Any, regret: NDArray[np.float64]) -> N
 
 
 def _run_leap(task: Task) -> Arrays:
-    from apportion.simulation.leap import Leap
+    from apportion.simulation.engines.leaping.leap import Leap
 
     block = blank_record(task.last - task.first, len(task.marks), task.instance.arms, task.record)
     owner = ["leap", task.policy.to_dict(), task.instance.to_dict()]

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from apportion.allocator import Allocator
+from apportion._common.compiled import compiled
+from apportion.allocation.allocator import Allocator
 from apportion.errors import ApportionError
-from apportion.kernels import compiled
-from apportion.law import Instance
+from apportion.model.law import Instance
+from apportion.model.sums import Floats, Grid, Sums, no_sums, observe, weights
 from apportion.policies import Policy, policy_from_dict
 from apportion.policies.contract import Period, decide, decide_now
-from apportion.simulation.engine import Dense, blank_record
-from apportion.simulation.streams import streams
-from apportion.sums import Floats, Grid, Sums, no_sums, observe, weights
+from apportion.simulation.engines.dense import Dense, blank_record
+from apportion.simulation.engines.streams import streams
 
 Make = Policy | Callable[[int], Policy]
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from apportion.allocator import Allocator
+from apportion.allocation.allocator import Allocator
+from apportion.campaigns.campaign import Campaign
+from apportion.campaigns.files import export_json, restore_json
+from apportion.campaigns.storage.store import open_store
 from apportion.errors import ApportionError, Conflict, UnknownName
-from apportion.live.campaign import Campaign
-from apportion.live.files import export_json, restore_json
-from apportion.live.store import open_store
 from apportion.policies import find_policy
 from apportion.testing.policies import ContractBroken
 

@@ -1,7 +1,7 @@
 """The paper's theorems as functions: rates, lower and upper bounds, divergence, the stopping-time lemma.
 
 Numbering follows the paper: Theorem 1 gap-independent lower bound (`lower_bounds`), Proposition 1
-concentration (in `apportion.confidence` and `apportion.cone`), Theorem 2 upper bound of Algorithm 1,
+concentration (in `apportion.model.confidence` and `apportion.model.cone`), Theorem 2 upper bound of Algorithm 1,
 successive elimination (`elimination`), Lemma 2 its stopping-time lemma (`stopping_times`), Theorem 3
 gap-dependent lower bound (`lower_bounds`), Theorem 4 upper bound of Algorithm 2, epsilon-greedy (`greedy`),
 Table 1 (`table`), the model itself (`law`). Beyond the paper: adaptive elimination (`adaptive`), floors (`floors`),

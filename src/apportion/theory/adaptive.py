@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from apportion.checks import choice, number, refuse, whole
+from apportion._common.validation import choice, number, refuse, whole
 from apportion.theory.floors import floor_exponent, stretched_tail
 from apportion.theory.inputs import exponential, gaps_of
 

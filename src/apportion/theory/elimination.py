@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from apportion.checks import choice, number, refuse, whole
-from apportion.confidence import harmonic, monotone_growth
+from apportion._common.validation import choice, number, refuse, whole
+from apportion.model.confidence import harmonic, monotone_growth
 from apportion.theory.inputs import gaps_of, setting
 from apportion.theory.stopping_times import stopping_time_constant
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from apportion.checks import number, refuse
-from apportion.kernels import kernel
+from apportion._common.compiled import kernel
+from apportion._common.validation import number, refuse
 from apportion.theory.inputs import exponential, gaps_of
 
 # Where b nears 1, kappa = 1/(2-2b) grows without bound; from here on it is as good as infinite.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from apportion.checks import choice, number
+from apportion._common.validation import choice, number
 from apportion.theory.inputs import exponential, gaps_of
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from apportion.checks import number, refuse, whole
+from apportion._common.validation import number, refuse, whole
 
 
 def numbers(name: str, values: Any, *, low: float = -math.inf) -> tuple[float, ...]:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from apportion.checks import number, refuse, whole
+from apportion._common.validation import number, refuse, whole
 from apportion.theory.inputs import exponential, numbers
 
 

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from apportion.checks import refuse, whole
-from apportion.law import Instance
-from apportion.noise import Gaussian
+from apportion._common.validation import refuse, whole
+from apportion.model.law import Instance
+from apportion.model.noise import Gaussian
 
 Floats = NDArray[np.float64]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from apportion.checks import choice, number, refuse, whole
+from apportion._common.validation import choice, number, refuse, whole
 from apportion.theory.inputs import gaps_of, setting
 
 

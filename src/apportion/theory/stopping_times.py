@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from apportion.checks import number, whole
+from apportion._common.validation import number, whole
 from apportion.theory.inputs import numbers
 
 Floats = NDArray[np.float64]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from apportion.checks import number
+from apportion._common.validation import number
 
 
 class Rate(NamedTuple):

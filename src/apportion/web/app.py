@@ -9,13 +9,15 @@ from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
 from apportion._version import __version__
-from apportion.live.store import open_store
-from apportion.web import api, metrics, pages, problems
+from apportion.campaigns.storage.store import open_store
+from apportion.web import api, pages
 from apportion.web.api.describe import describe
 from apportion.web.changes import Changes
-from apportion.web.middleware import Shell
+from apportion.web.guard import problems
+from apportion.web.guard.middleware import Shell
+from apportion.web.guard.security import LOCAL_ACCESS, Access, Guard
+from apportion.web.observability import metrics
 from apportion.web.pages.over_time import Charts
-from apportion.web.security import LOCAL_ACCESS, Access, Guard
 from apportion.web.shared import resolved
 
 STATIC = Path(__file__).parent / "static"

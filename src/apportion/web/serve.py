@@ -23,10 +23,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from apportion import checks, extras
+from apportion._common import optional, validation
+from apportion.campaigns.storage.database import address, forget_engine, shown
+from apportion.campaigns.storage.tokens import Tokens
 from apportion.errors import InvalidValue
-from apportion.live.database import address, forget_engine, shown
-from apportion.live.tokens import Tokens
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -63,15 +63,15 @@ def serve(
 
     On a signal, requests under way are finished, event streams are ended, and nothing new is taken.
     """
-    extras.require("web")
-    count = checks.whole("workers", workers, low=1, high=64)
-    level = checks.choice("log_level", log_level, LEVELS)
+    optional.require("web")
+    count = validation.whole("workers", workers, low=1, high=64)
+    level = validation.choice("log_level", log_level, LEVELS)
     local = is_loopback(host)
     tokens = Tokens(db)
     if not local and not tokens.usable():
         raise InvalidValue(
-            f"`host` must be a loopback address while there is no token; got {checks.shown(host)}, which others can "
-            "reach: first make a token with `apportion token create NAME`."
+            f"`host` must be a loopback address while there is no token; got {validation.shown(host)}, which others "
+            "can reach: first make a token with `apportion token create NAME`."
         )
     from uvicorn import Config, Server
     from uvicorn.supervisors import Multiprocess
@@ -117,8 +117,8 @@ def _leave(number: int, frame: Any) -> None:
 def application(db: str | os.PathLike[str] | None, local: bool, folder: str) -> FastAPI:
     """The app of one worker."""
     from apportion.web.app import create_app
-    from apportion.web.experiments import laboratory
-    from apportion.web.security import LOCAL_ACCESS, Access
+    from apportion.web.guard.security import LOCAL_ACCESS, Access
+    from apportion.web.laboratory.experiments import laboratory
 
     app = create_app(db, access=LOCAL_ACCESS if local else Access(tokens_needed=True, hosts=None))
     app.state.figures.share(folder)
@@ -159,16 +159,16 @@ def is_loopback(host: str) -> bool:
 
 def _addresses(host: str, port: int) -> list[Any]:
     if not isinstance(host, str) or not host or not host.isprintable():
-        raise checks.refuse("host", "a name or an address of this machine", host)
+        raise validation.refuse("host", "a name or an address of this machine", host)
     try:
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
-        raise checks.refuse("host", "a name or an address of this machine", host) from None
+        raise validation.refuse("host", "a name or an address of this machine", host) from None
 
 
 def listen(host: str, port: int) -> socket.socket:
     """A socket that is bound and listens; port 0 takes any that is free."""
-    number = checks.whole("port", port, low=0, high=65535)
+    number = validation.whole("port", port, low=0, high=65535)
     family, kind, protocol, _, place = _addresses(host, number)[0]
     # With its protocol named: asyncio sends at once only on sockets that say they are TCP. Without that, the second
     # part of each answer waits for the caller's acknowledgement, 40 ms.
@@ -190,7 +190,7 @@ def listen(host: str, port: int) -> socket.socket:
                 f"`port` must be one that this user may use; got {number}: choose one above 1023 with --port."
             ) from None
         if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
-            raise checks.refuse("host", "a name or an address of this machine", host) from None
+            raise validation.refuse("host", "a name or an address of this machine", host) from None
         raise InvalidValue(f"{host}:{number} cannot be listened on: {error.strerror}.") from None
     return listener
 

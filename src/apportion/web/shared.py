@@ -10,10 +10,10 @@ from typing import Any
 from fastapi import FastAPI, Request
 from starlette.responses import Response
 
-from apportion.live.campaign import Campaign
-from apportion.live.content import plain
-from apportion.live.database import address
-from apportion.live.store import Store
+from apportion.campaigns.campaign import Campaign
+from apportion.campaigns.content import plain
+from apportion.campaigns.storage.database import address
+from apportion.campaigns.storage.store import Store
 
 __all__ = [
     "CACHED",

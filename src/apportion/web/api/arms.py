@@ -7,11 +7,11 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Request
 
+from apportion.campaigns.campaign import Campaign
 from apportion.errors import InvalidValue
-from apportion.live.campaign import Campaign
-from apportion.web.api import answers, examples, requests
+from apportion.web.api import examples, requests, responses
 from apportion.web.api.describe import PREFIX, TAGGED, ArmPath, Key, Name, told
-from apportion.web.security import Reader, Writer
+from apportion.web.guard.security import Reader, Writer
 from apportion.web.shared import answer, open_campaign, tagged
 
 router = APIRouter(prefix=PREFIX, tags=["arms"])
@@ -19,7 +19,7 @@ router = APIRouter(prefix=PREFIX, tags=["arms"])
 
 @router.get(
     "/campaigns/{name}/arms",
-    response_model=answers.Arms,
+    response_model=responses.Arms,
     responses=told(examples.ARMS, "Every arm there ever was."),
     openapi_extra=TAGGED,
     summary="All arms",
@@ -33,7 +33,7 @@ def arms(request: Request, name: Name, visitor: Reader) -> Any:
 @router.post(
     "/campaigns/{name}/arms",
     status_code=201,
-    response_model=answers.Arm,
+    response_model=responses.Arm,
     responses=told(examples.ARM, "Added.", 201),
     summary="Add an arm",
 )
@@ -48,7 +48,7 @@ def add(request: Request, name: Name, body: requests.NewArm, visitor: Writer, ke
 
 @router.patch(
     "/campaigns/{name}/arms/{arm:path}",
-    response_model=answers.Arm,
+    response_model=responses.Arm,
     responses=told(examples.ARM, "Changed."),
     summary="Pause, resume or bound an arm",
 )
@@ -71,7 +71,7 @@ def change(
 
 @router.delete(
     "/campaigns/{name}/arms/{arm:path}",
-    response_model=answers.Arm,
+    response_model=responses.Arm,
     responses=told({**examples.ARM, "state": "removed"}, "Removed."),
     summary="Remove an arm",
 )

@@ -8,13 +8,13 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
 
-from apportion import checks
+from apportion._common import validation
+from apportion.campaigns.campaign import Campaign
 from apportion.errors import InvalidValue
-from apportion.live.campaign import Campaign
-from apportion.live.choice import told_policy
-from apportion.web.api import answers, examples, requests
+from apportion.policies.choice import told_policy
+from apportion.web.api import examples, requests, responses
 from apportion.web.api.describe import PREFIX, TAGGED, Key, Limit, Name, told
-from apportion.web.security import Reader, Writer
+from apportion.web.guard.security import Reader, Writer
 from apportion.web.shared import answer, db_of, open_campaign, store_of, tagged, versions
 
 router = APIRouter(prefix=PREFIX, tags=["campaigns"])
@@ -25,7 +25,7 @@ LARGEST_FORECAST = 100_000
 
 @router.get(
     "/campaigns",
-    response_model=answers.Campaigns,
+    response_model=responses.Campaigns,
     responses=told(examples.CAMPAIGNS, "Campaigns by name."),
     openapi_extra=TAGGED,
     summary="All campaigns",
@@ -76,7 +76,7 @@ def summary(request: Request, name: str, version: int) -> dict[str, Any]:
 @router.post(
     "/campaigns",
     status_code=201,
-    response_model=answers.Status,
+    response_model=responses.Status,
     responses=told(examples.STATUS, "The campaign began.", 201),
     summary="Begin a campaign",
 )
@@ -90,7 +90,7 @@ def create(request: Request, body: requests.NewCampaign, visitor: Writer, key: K
 
 @router.get(
     "/campaigns/{name}",
-    response_model=answers.Status,
+    response_model=responses.Status,
     responses=told(examples.STATUS, "Where the campaign stands."),
     openapi_extra=TAGGED,
     summary="Where a campaign stands",
@@ -103,7 +103,7 @@ def status(request: Request, name: Name, visitor: Reader) -> Any:
 
 @router.get(
     "/campaigns/{name}/settings",
-    response_model=answers.Settings,
+    response_model=responses.Settings,
     responses=told(examples.SETTINGS, "The settings."),
     openapi_extra=TAGGED,
     summary="Settings",
@@ -116,7 +116,7 @@ def settings(request: Request, name: Name, visitor: Reader) -> Any:
 
 @router.patch(
     "/campaigns/{name}/settings",
-    response_model=answers.Settings,
+    response_model=responses.Settings,
     responses=told(examples.SETTINGS, "The settings after the change."),
     summary="Change settings",
 )
@@ -130,7 +130,7 @@ def change(request: Request, name: Name, body: requests.ChangeSettings, visitor:
 
 @router.get(
     "/campaigns/{name}/check",
-    response_model=answers.Check,
+    response_model=responses.Check,
     responses=told(examples.CHECK, "What was found; look at `ok`."),
     summary="Check a campaign",
 )
@@ -141,7 +141,7 @@ def check(request: Request, name: Name, visitor: Reader) -> Any:
 
 @router.post(
     "/campaigns/{name}/repair",
-    response_model=answers.Check,
+    response_model=responses.Check,
     responses=told(examples.CHECK, "What was found before the repair."),
     summary="Check and repair a campaign",
 )
@@ -152,7 +152,7 @@ def repair(request: Request, name: Name, visitor: Writer) -> Any:
 
 @router.get(
     "/campaigns/{name}/forecast",
-    response_model=answers.Forecast,
+    response_model=responses.Forecast,
     responses=told(examples.FORECAST, "What may come, under each policy."),
     openapi_extra=TAGGED,
     summary="Look ahead",
@@ -174,16 +174,16 @@ def forecast(
     seed: Annotated[int, Query(description="The seed of everything that is drawn.", ge=0, le=2**32)] = 0,
 ) -> Any:
     """Play the campaign forward from today's beliefs. The same seed and the same events give the same answer."""
-    from apportion.live.ahead import DEFAULT_POLICIES
-    from apportion.live.ahead import forecast as play
+    from apportion.campaigns.forecast import DEFAULT_POLICIES
+    from apportion.campaigns.forecast import forecast as play
 
     campaign = open_campaign(request, name)
     names = None if policies is None else [policy.strip() for policy in policies.split(",")]
     count = math.prod((periods, worlds, len(DEFAULT_POLICIES) + 1 if names is None else len(set(names))))
     if count > LARGEST_FORECAST:
-        raise checks.refuse("periods × worlds × policies", f"at most {LARGEST_FORECAST:,}", count)
+        raise validation.refuse("periods × worlds × policies", f"at most {LARGEST_FORECAST:,}", count)
     if names is not None and not all(names):
-        raise InvalidValue(f"`policies` must be names with commas between; got {checks.shown(policies)}.")
+        raise InvalidValue(f"`policies` must be names with commas between; got {validation.shown(policies)}.")
 
     def content() -> Any:
         outlook = play(campaign, periods=periods, worlds=worlds, policies=names, seed=seed)

@@ -8,8 +8,8 @@ from fastapi import FastAPI, Header, Path, Query
 from fastapi.openapi.utils import get_openapi
 
 from apportion._version import __version__
-from apportion.web.api.answers import Problem
-from apportion.web.problems import MEDIA_TYPE
+from apportion.web.api.responses import Problem
+from apportion.web.guard.problems import MEDIA_TYPE
 
 PREFIX = "/api/v1"
 

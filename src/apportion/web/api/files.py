@@ -12,14 +12,14 @@ from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from apportion import checks
+from apportion._common import validation
+from apportion.campaigns import files
+from apportion.campaigns.campaign import Campaign
+from apportion.campaigns.files import Imported
 from apportion.errors import IncompatibleState, InvalidValue
-from apportion.live import files
-from apportion.live.campaign import Campaign
-from apportion.live.files import Imported
-from apportion.web.api import answers, examples
+from apportion.web.api import examples, responses
 from apportion.web.api.describe import PREFIX, TAGGED, Key, Name, told
-from apportion.web.security import Reader, Writer
+from apportion.web.guard.security import Reader, Writer
 from apportion.web.shared import CACHED, answer, db_of, etag, open_campaign, unchanged
 
 router = APIRouter(prefix=PREFIX, tags=["files"])
@@ -81,7 +81,7 @@ def _column(what: str) -> Any:
 
 @router.post(
     "/campaigns/{name}/import",
-    response_model=answers.Imported,
+    response_model=responses.Imported,
     responses=told(examples.IMPORTED, "All rows were taken in."),
     openapi_extra=_csv_body(examples.CSV),
     summary="Import a history",
@@ -116,7 +116,7 @@ def import_content(campaign: Campaign, content: bytes, file: str, key: str | Non
     """`import_history` of a file that came over the wire; done once under a key."""
     title = Path(file).name
     if not title or title != file or not title.isprintable() or len(title.encode("utf-8", "replace")) > 200:
-        raise checks.refuse("file", "the printable name of a file, without folders", file)
+        raise validation.refuse("file", "the printable name of a file, without folders", file)
     with tempfile.TemporaryDirectory(prefix="apportion-") as folder:
         path = Path(folder) / title
         try:
@@ -135,13 +135,13 @@ def import_content(campaign: Campaign, content: bytes, file: str, key: str | Non
         except (InvalidValue, OSError, ValueError) as error:
             if isinstance(error, InvalidValue):
                 raise InvalidValue(str(error).replace(str(path), title)) from None
-            raise checks.refuse("file", "a name that a file can have", file) from None
+            raise validation.refuse("file", "a name that a file can have", file) from None
 
 
 @router.post(
     "/restore",
     status_code=201,
-    response_model=answers.Restored,
+    response_model=responses.Restored,
     responses=told(examples.RESTORED, "The campaign is back.", 201),
     openapi_extra={
         "requestBody": {

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 
-from apportion import beliefs as believing
-from apportion.live.content import relative_to
-from apportion.web.api import answers, examples
+from apportion.allocation import beliefs as believing
+from apportion.campaigns.content import relative_to
+from apportion.web.api import examples, responses
 from apportion.web.api.describe import LARGEST_WHOLE, PREFIX, TAGGED, Limit, Name, after, told
-from apportion.web.security import Reader
+from apportion.web.guard.security import Reader
 from apportion.web.shared import open_campaign, tagged
 
 router = APIRouter(prefix=PREFIX, tags=["history"])
@@ -21,7 +21,7 @@ MOMENTS = 120
 
 @router.get(
     "/campaigns/{name}/history",
-    response_model=answers.History,
+    response_model=responses.History,
     responses=told(examples.HISTORY, "A page of the history."),
     openapi_extra=TAGGED,
     summary="History",
@@ -42,7 +42,7 @@ def history(
 
 @router.get(
     "/campaigns/{name}/events",
-    response_model=answers.Events,
+    response_model=responses.Events,
     responses=told(examples.EVENTS, "A page of the log."),
     openapi_extra=TAGGED,
     summary="Everything that happened",
@@ -64,7 +64,7 @@ def events(
 
 @router.get(
     "/campaigns/{name}/beliefs",
-    response_model=answers.Beliefs,
+    response_model=responses.Beliefs,
     responses=told(examples.BELIEFS, "What is believed."),
     openapi_extra=TAGGED,
     summary="Beliefs",
@@ -90,7 +90,7 @@ def beliefs(
 
 @router.get(
     "/campaigns/{name}/beliefs/over-time",
-    response_model=answers.OverTime,
+    response_model=responses.OverTime,
     responses=told(examples.OVER_TIME, "What was believed, from the beginning to today."),
     openapi_extra=TAGGED,
     summary="Beliefs over time",

@@ -11,10 +11,10 @@ from starlette.responses import Response
 from apportion.errors import InvalidValue
 from apportion.web.api.describe import refusal, told
 from apportion.web.api.requests import Asked, field
-from apportion.web.experiments import Busy, Run, laboratory
-from apportion.web.limits import read_experiment, seconds_of
-from apportion.web.problems import problem
-from apportion.web.security import Writer
+from apportion.web.guard.problems import problem
+from apportion.web.guard.security import Writer
+from apportion.web.laboratory.experiments import Busy, Run, laboratory
+from apportion.web.laboratory.limits import read_experiment, seconds_of
 from apportion.web.shared import answer
 from apportion.web.streams import EventAnswer
 

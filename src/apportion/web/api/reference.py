@@ -10,8 +10,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from apportion.web.api.describe import INTRODUCTION, TAGS, describe
-from apportion.web.problems import KINDS
-from apportion.web.security import MaybeVisitor
+from apportion.web.guard.problems import KINDS
+from apportion.web.guard.security import MaybeVisitor
 from apportion.web.shared import answer
 
 router = APIRouter(include_in_schema=False)

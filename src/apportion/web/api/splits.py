@@ -7,11 +7,11 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Request
 
-from apportion.live.campaign import Campaign
-from apportion.live.content import split_content, unit_of
-from apportion.web.api import answers, examples, requests
+from apportion.campaigns.campaign import Campaign
+from apportion.campaigns.content import split_content, unit_of
+from apportion.web.api import examples, requests, responses
 from apportion.web.api.describe import PREFIX, TAGGED, Key, Name, Ticket, told
-from apportion.web.security import Reader, Writer
+from apportion.web.guard.security import Reader, Writer
 from apportion.web.shared import answer, open_campaign, tagged
 
 router = APIRouter(prefix=PREFIX, tags=["splits"])
@@ -20,7 +20,7 @@ router = APIRouter(prefix=PREFIX, tags=["splits"])
 @router.post(
     "/campaigns/{name}/splits",
     status_code=201,
-    response_model=answers.Split,
+    response_model=responses.Split,
     responses=told(examples.SPLIT, "The split, with a ticket.", 201),
     summary="The next split",
 )
@@ -38,7 +38,7 @@ def split(
 
 @router.get(
     "/campaigns/{name}/splits/{ticket}",
-    response_model=answers.Split,
+    response_model=responses.Split,
     responses=told(examples.SPLIT, "The split as it was given."),
     openapi_extra=TAGGED,
     summary="A split explained",
@@ -51,7 +51,7 @@ def explain(request: Request, name: Name, ticket: Ticket, visitor: Reader) -> An
 
 @router.post(
     "/campaigns/{name}/splits/{ticket}/outcomes",
-    response_model=answers.Recorded,
+    response_model=responses.Recorded,
     responses=told(examples.RECORDED, "Recorded."),
     summary="Record outcomes",
 )
@@ -67,7 +67,7 @@ def record(
 
 @router.patch(
     "/campaigns/{name}/splits/{ticket}/outcomes",
-    response_model=answers.Recorded,
+    response_model=responses.Recorded,
     responses=told(examples.RECORDED, "Corrected."),
     summary="Correct outcomes",
 )
@@ -83,7 +83,7 @@ def amend(
 
 @router.post(
     "/campaigns/{name}/splits/{ticket}/close",
-    response_model=answers.Recorded,
+    response_model=responses.Recorded,
     responses=told(examples.RECORDED, "Nothing more is expected."),
     summary="Give up waiting",
 )

@@ -9,11 +9,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from apportion._version import __version__
-from apportion.web.api import answers, examples
+from apportion.web.api import examples, responses
 from apportion.web.api.campaigns import checksum
 from apportion.web.api.describe import PREFIX, Name, told
 from apportion.web.changes import Changes
-from apportion.web.security import Reader
+from apportion.web.guard.security import Reader
 from apportion.web.shared import answer, open_campaign, store_of, versions
 from apportion.web.streams import HEADERS
 
@@ -32,7 +32,9 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.get("/version", response_model=answers.Version, responses=told(examples.VERSION), summary="Who answers whom")
+@router.get(
+    "/version", response_model=responses.Version, responses=told(examples.VERSION), summary="Who answers whom"
+)
 async def version(request: Request, visitor: Reader) -> Any:
     """The release that answers, and who it takes you for."""
     return answer({"version": __version__, "visitor": visitor.name, "scope": visitor.scope})

@@ -8,10 +8,11 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from starlette.datastructures import FormData
 
-from apportion import checks
+from apportion._common import validation
+from apportion._common.formatting import readable
+from apportion.campaigns.campaign import Campaign
 from apportion.errors import ApportionError, InvalidValue
-from apportion.live.campaign import Campaign
-from apportion.tables import readable
+from apportion.web.guard.security import PageWriter
 from apportion.web.pages.campaign import TRIMMED, campaign_page, settings_fields, ticket_page
 from apportion.web.pages.shared import (
     Form,
@@ -27,7 +28,6 @@ from apportion.web.pages.shared import (
     text,
     whole,
 )
-from apportion.web.security import PageWriter
 from apportion.web.shared import open_campaign
 
 router = APIRouter(include_in_schema=False)
@@ -154,7 +154,7 @@ def _change_arm(campaign: Campaign, action: str, arm: str, form: FormData) -> st
     if action == "resume":
         campaign.resume_arm(arm)
         return f"{arm} is back in the splits."
-    checks.choice("action", action, ("add", "bound", "pause", "resume", "remove"))
+    validation.choice("action", action, ("add", "bound", "pause", "resume", "remove"))
     campaign.remove_arm(arm)
     return f"{arm} was removed. Add it again to bring it back with all that was learned."
 

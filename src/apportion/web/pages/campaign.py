@@ -9,17 +9,17 @@ from typing import Any, NamedTuple
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
+from apportion._common.formatting import percent, readable
+from apportion.campaigns.campaign import Campaign
+from apportion.campaigns.status import Status
 from apportion.errors import ApportionError
-from apportion.live.campaign import Campaign
-from apportion.live.choice import choose_policy
-from apportion.live.status import Status
 from apportion.policies import FILES
-from apportion.tables import percent, readable
+from apportion.policies.choice import choose_policy
+from apportion.web.guard.security import PageReader, Visitor
 from apportion.web.pages.leaderboard import board
 from apportion.web.pages.over_time import Charts, news
 from apportion.web.pages.shared import Typed, page, plain_number, plain_percent
 from apportion.web.pages.tickets import past_page, places_of, ticket_view
-from apportion.web.security import PageReader, Visitor
 from apportion.web.shared import answer, etag, open_campaign, unchanged
 
 router = APIRouter(include_in_schema=False)

@@ -7,10 +7,10 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from apportion import extras
+from apportion._common import optional
+from apportion.campaigns.files import export_csv, export_json
 from apportion.errors import InvalidValue
-from apportion.live.files import export_csv, export_json
-from apportion.web.security import PageReader
+from apportion.web.guard.security import PageReader
 from apportion.web.shared import open_campaign
 
 router = APIRouter(include_in_schema=False)
@@ -38,11 +38,11 @@ def everything(request: Request, name: str, visitor: PageReader) -> Response:
 @router.get("/campaigns/{name}/report")
 def report(request: Request, name: str, visitor: PageReader) -> Response:
     """The report that `apportion report` writes: one file that asks nothing of any network."""
-    from apportion.cli.campaign_report import campaign_page
+    from apportion.campaigns.report import campaign_page
 
     campaign = open_campaign(request, name)
     try:
         content = campaign_page(campaign).html()
     except ImportError:
-        raise InvalidValue(extras.sentence("plot", "The report")) from None
+        raise InvalidValue(optional.sentence("plot", "The report")) from None
     return _file(content, f"{name}.html", "text/html; charset=utf-8")

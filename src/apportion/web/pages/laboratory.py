@@ -12,15 +12,15 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Depends, Query, Request
 from starlette.responses import Response
 
-from apportion import checks
+from apportion._common import validation
 from apportion.policies import FILES
 from apportion.simulation.families import means_of
 from apportion.web.api import laboratory as api
-from apportion.web.experiments import laboratory
-from apportion.web.limits import MOST_ARMS, MOST_POLICIES
+from apportion.web.guard.security import PageReader, check_form
+from apportion.web.laboratory.experiments import laboratory
+from apportion.web.laboratory.limits import MOST_ARMS, MOST_POLICIES
 from apportion.web.pages.plotly_styles import style_ids
 from apportion.web.pages.shared import page
-from apportion.web.security import PageReader, check_form
 from apportion.web.shared import answer
 from apportion.web.streams import EventAnswer
 
@@ -29,7 +29,7 @@ pages = APIRouter(include_in_schema=False)
 
 @functools.cache
 def _transition() -> Any:
-    from apportion.web.transition import Transition
+    from apportion.web.laboratory.transition import Transition
 
     return Transition(laboratory())
 
@@ -37,7 +37,13 @@ def _transition() -> Any:
 @functools.cache
 def _offer() -> dict[str, Any]:
     """What the page can choose from; the same for everyone."""
-    from apportion.web.catalogue import FAMILY_ARMS, FAMILY_GAP, describe_noises, describe_policies, presets
+    from apportion.web.laboratory.catalogue import (
+        FAMILY_ARMS,
+        FAMILY_GAP,
+        describe_noises,
+        describe_policies,
+        presets,
+    )
 
     return {
         "presets": [preset._asdict() for preset in presets()],
@@ -51,7 +57,7 @@ def _offer() -> dict[str, Any]:
 @pages.get("/laboratory")
 def show_laboratory(request: Request, visitor: PageReader) -> Response:
     """The page."""
-    from apportion.web.transition import ARMS, GAP, HORIZON, POWERS, REPLICATIONS, USUAL_ARMS
+    from apportion.web.laboratory.transition import ARMS, GAP, HORIZON, POWERS, REPLICATIONS, USUAL_ARMS
 
     slider = {
         "arms": ARMS, "usual": USUAL_ARMS, "gap": GAP, "horizon": HORIZON, "replications": REPLICATIONS,
@@ -66,7 +72,7 @@ def show_laboratory(request: Request, visitor: PageReader) -> Response:
 @pages.get("/laboratory/means")
 def show_means(visitor: PageReader, family: str, arms: int, gap: float) -> Response:
     """The means of a family, for the form."""
-    checks.whole("arms", arms, low=2, high=MOST_ARMS)
+    validation.whole("arms", arms, low=2, high=MOST_ARMS)
     return answer({"means": [float(f"{mean:.12g}") for mean in means_of(family, arms, gap)]})
 
 
@@ -88,7 +94,7 @@ async def cancel_experiment(visitor: PageReader, name: str) -> Response:
 @pages.get("/laboratory/transition")
 async def show_transition(visitor: PageReader, arms: Annotated[str, Query()] = "10") -> Response:
     """The points of the slider over b, as events; those that are not known yet are computed in between."""
-    from apportion.web.transition import check_arms
+    from apportion.web.laboratory.transition import check_arms
 
     count = check_arms(int(arms) if arms.isascii() and arms.isdigit() and len(arms) < 10 else arms)
     return EventAnswer(_transition().events(count))

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from apportion.beliefs import Belief
-from apportion.live.status import Status, resource_kind
-from apportion.tables import percent, readable, together
+from apportion._common.formatting import percent, readable, together
+from apportion.allocation.beliefs import Belief
+from apportion.campaigns.status import Status, resource_kind
 
 # An interval that is wider than so many times the rest is cut off, with an arrow: one unknown arm must not press all
 # others into a point.

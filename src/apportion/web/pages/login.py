@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
+from apportion.web.guard.security import Visitor, check_form, page_reader, sign_in, sign_out
 from apportion.web.pages.shared import Form, go, page, safe_next, text
-from apportion.web.security import Visitor, check_form, page_reader, sign_in, sign_out
 
 router = APIRouter(include_in_schema=False)
 

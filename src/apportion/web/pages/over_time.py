@@ -8,11 +8,11 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from apportion.beliefs import Beliefs
-from apportion.live.campaign import Campaign
-from apportion.live.events import Event
-from apportion.live.replay import Replay
-from apportion.tables import readable
+from apportion._common.formatting import readable
+from apportion.allocation.beliefs import Beliefs
+from apportion.campaigns.campaign import Campaign
+from apportion.campaigns.events import Event
+from apportion.campaigns.replay import Replay
 
 # A chart shows at most so many moments and steps; the export has all of them.
 MOMENTS = 160

@@ -8,12 +8,12 @@ from typing import NamedTuple
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
-from apportion.live.campaign import Campaign
+from apportion.campaigns.campaign import Campaign
 from apportion.web.api.campaigns import checksum
+from apportion.web.guard.security import PageReader
 from apportion.web.pages.campaign import Leading, leading
 from apportion.web.pages.shared import page
 from apportion.web.pages.tickets import Bar, places_of, share_bar
-from apportion.web.security import PageReader
 from apportion.web.shared import db_of, open_campaign, store_of, versions
 
 router = APIRouter(include_in_schema=False)

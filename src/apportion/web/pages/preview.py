@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from apportion import checks
-from apportion.allocator import Allocator
-from apportion.live.choice import DEFAULT_B, choose_policy
+from apportion._common import validation
+from apportion._common.formatting import percent, readable
+from apportion.allocation.allocator import Allocator
+from apportion.model.sums import Floats
 from apportion.policies import Auto, Uniform
-from apportion.sums import Floats
-from apportion.tables import percent, readable
+from apportion.policies.choice import DEFAULT_B, choose_policy
 from apportion.web.pages.shared import money
 
 PERIODS = 50
@@ -71,7 +71,7 @@ def preview(
     and where these are not known either, the b that is taken where nobody says and a σ by `USUAL_SWING`.
     """
     names = list(options["arms"])
-    budget = checks.number("budget", options["budget"], above=0.0)
+    budget = validation.number("budget", options["budget"], above=0.0)
     policy, unknown = choose_policy(options.get("policy") or "auto", options.get("b"), options.get("sigma"))
     given = [options.get("b"), b, getattr(policy, "b", None), DEFAULT_B]
     order = float(next(value for value in given if value is not None))

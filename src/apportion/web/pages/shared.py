@@ -1,4 +1,4 @@
-"""What all pages share: templates, messages to the visitor, what people type (numbers: `apportion.written`)."""
+"""What all pages share: templates, messages to the visitor, what people type (numbers: `_common.parsing`)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from fastapi.templating import Jinja2Templates
 from markupsafe import Markup, escape
 from starlette.datastructures import FormData
 
+from apportion._common.formatting import percent, readable, together
+from apportion._common.parsing import number as number
+from apportion._common.parsing import plain
 from apportion._version import __version__
 from apportion.errors import ApportionError, Conflict, InvalidValue, UnknownName
-from apportion.tables import percent, readable, together
-from apportion.web.security import csrf_of
-from apportion.written import number as number
-from apportion.written import plain
+from apportion.web.guard.security import csrf_of
 
 HERE = Path(__file__).parent.parent
 STATIC = HERE / "static"

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from apportion.live.campaign import Campaign
-from apportion.live.history import Line
-from apportion.tables import readable
+from apportion._common.formatting import readable
+from apportion.campaigns.campaign import Campaign
+from apportion.campaigns.history import Line
 
 HISTORY_PAGE = 10
 

@@ -13,19 +13,19 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 from starlette.datastructures import FormData, UploadFile
 
-from apportion import checks
+from apportion._common import validation
+from apportion._common.formatting import readable
+from apportion.allocation.arms import Roster
+from apportion.campaigns.campaign import Campaign, campaign_name
+from apportion.campaigns.files import import_history, read_history
+from apportion.campaigns.state import unit_name
 from apportion.errors import ApportionError, Conflict, InvalidValue
-from apportion.live.campaign import Campaign, campaign_name
-from apportion.live.choice import DEFAULT_B
-from apportion.live.files import import_history, read_history
-from apportion.live.ledger import unit_name
-from apportion.roster import Roster
-from apportion.tables import readable
+from apportion.policies.choice import DEFAULT_B
+from apportion.web.guard.security import PageReader, PageWriter, Refused, Visitor
 from apportion.web.pages.actions import level_of, typed_of
 from apportion.web.pages.campaign import policy_names
 from apportion.web.pages.preview import in_words, preview
 from apportion.web.pages.shared import Form, campaign_path, go, number, optional, page, share, status_of, text, whole
-from apportion.web.security import PageReader, PageWriter, Refused, Visitor
 from apportion.web.shared import db_of, plain
 
 router = APIRouter(include_in_schema=False)
@@ -171,7 +171,7 @@ def _wanted(typed: dict[str, str], rows: list[dict[str, str]]) -> Wanted:
     sigma = optional(given("sigma"), "σ")
     swing = optional(given("swing"), "the swing of an outcome")
     if sigma is None and swing is not None:
-        checks.number("budget", budget, above=0.0)
+        validation.number("budget", budget, above=0.0)
         if swing <= 0:
             raise InvalidValue(f"The swing of an outcome must be above 0; got {readable(swing)}.")
         sigma = swing / (budget / len(arms)) ** (DEFAULT_B if world is None else world)
@@ -245,7 +245,7 @@ def _fitted(
     form: FormData, typed: dict[str, str], rows: list[dict[str, str]]
 ) -> tuple[dict[str, str], list[dict[str, str]]]:
     """Measure b and σ; the result goes along in the form. Arms of the file are taken where none was written."""
-    from apportion.fit import fit_noise
+    from apportion.inference.fit import fit_noise
 
     file = _upload(form)
     if file is None:

@@ -1,0 +1,223 @@
+"""One source, two ways to run it: plain Python, or compiled by Numba.
+
+A *kernel* is a function of numbers and arrays, written as a loop, with no validation, names or files in it.
+`kernel` marks one; nothing is compiled, and Numba is not even imported, until `compiled` asks for it.
+
+A *generic* is a kernel whose body depends on the type of its first argument, a NamedTuple record:
+
+>>> @generic
+... def area(shape): ...
+>>> class Square(NamedTuple):
+...     side: float
+>>> @implements(area, Square)
+... def square_area(self):
+...     return self.side * self.side
+>>> area(Square(3.0))
+9.0
+
+Called plainly it looks the implementation up; inside compiled code Numba specialises it, so there is no cost
+per call, and the specialisation reloads from the disk cache. (A kernel that receives a function, or closes
+over one, would never be cached: this is why records carry the type and not a function.)
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+__all__ = ["NamedTuple", "compiled", "generic", "implements", "kernel"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_kernels: list[Callable[..., Any]] = []
+_generics: dict[Callable[..., Any], dict[type, Callable[..., Any]]] = {}
+_registered: set[Any] = set()
+_names: Counter[str] = Counter()
+# Simulations compile from several threads: none may see a record type before it has its name.
+_naming = threading.RLock()
+
+
+def kernel(function: F) -> F:
+    """Mark `function` as one that compiled code may call. It stays a plain Python function."""
+    _kernels.append(function)
+    return function
+
+
+def generic(signature: F) -> F:
+    """A kernel that dispatches on the type of its first argument; bodies come by `implements`."""
+    table: dict[type, Callable[..., Any]] = {}
+
+    @functools.wraps(signature)
+    def dispatch(record: Any, *arguments: Any) -> Any:
+        body = table.get(type(record)) or _body(table, type(record))
+        return body(record, *arguments)  # type: ignore[misc]
+
+    _generics[dispatch] = table
+    return dispatch  # type: ignore[return-value]
+
+
+def _body(table: dict[type, Callable[..., Any]], record: type) -> Callable[..., Any] | None:
+    """The body for a record type, or for the nearest of its bases that has one."""
+    return next((table[base] for base in record.__mro__ if base in table), None)
+
+
+def implements(function: Callable[..., Any], record: type) -> Callable[[F], F]:
+    """Make the decorated function the body of generic `function` for records of type `record`."""
+
+    def register(body: F) -> F:
+        _generics[function][record] = body
+        return body
+
+    return register
+
+
+@functools.cache
+def compiled(function: Callable[..., Any]) -> Any:
+    """`function`, compiled on first use and kept on disk until a source it is made of changes."""
+    import numba
+
+    from apportion._common import machine_code
+
+    with _naming:
+        _register()
+    dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
+    machine_code.keep_on_disk(dispatcher, function)
+
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        with _naming:
+            _register()  # a policy defined since the last call must be known before its first compilation
+            for argument in arguments:
+                if hasattr(argument, "_fields"):
+                    _name_apart(type(argument))
+        return dispatcher(*arguments)
+
+    call.dispatcher = dispatcher  # type: ignore[attr-defined]
+    return call
+
+
+def _register() -> None:
+    """Tell Numba about kernels and generics that were defined since the last call."""
+    from numba.extending import overload, register_jitable
+
+    for function in _kernels:
+        if function not in _registered:
+            _registered.add(function)
+            register_jitable(forceinline=True)(function)
+    for function, table in _generics.items():
+        if function not in _registered:
+            _registered.add(function)
+            overload(function, strict=False, jit_options={"forceinline": True})(_chooser(function, table))
+
+
+def _name_apart(record: type) -> None:
+    """Give a record type a name of its own.
+
+    Numba tells machine code of two record types apart by the bare class name; two classes called `Record`, or one
+    that was redefined in a notebook, must not be taken for each other.
+    """
+    if record not in _registered:
+        _registered.add(record)
+        bodies = [body for table in _generics.values() if (body := _body(table, record)) is not None]
+        digest = hashlib.sha256("".join(code_digest(body, [record]) for body in bodies).encode()).hexdigest()
+        name = f"{record.__module__}_{record.__qualname__}_{digest[:12]}"
+        _names[name] += 1
+        if _names[name] > 1:  # made again by the same lines of the same file, perhaps to another effect
+            name += f"_{_names[name]}"
+        record.__name__ = "".join(letter if letter.isalnum() else "_" for letter in name)
+
+
+def _chooser(function: Callable[..., Any], table: dict[type, Callable[..., Any]]) -> Callable[..., Any]:
+    """What Numba calls with argument *types*: returns the body for the record's class."""
+
+    def choose(record: Any, *arguments: Any) -> Any:
+        return _body(table, getattr(record, "instance_class", type(None)))
+
+    # Numba matches parameters by position and reads their number off the signature.
+    choose.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    return choose
+
+
+def code_digest(function: Callable[..., Any], records: Iterable[type]) -> str:
+    """A digest of all that machine code for `function` is made of, as it is defined in this process.
+
+    That is the byte code of the function and of every kernel it can reach, the bodies of generics for these record
+    types, and the constants they read. Source files are not looked at: a process that began before a file was
+    edited goes on with what it has, and must not store it under the name of the new.
+    """
+    kinds = list(records)
+    parts: dict[Any, bytes] = {}
+    pending: list[Any] = [function]
+    while pending:
+        part = pending.pop()
+        if part in parts:
+            continue
+        if part in _generics:
+            table = _generics[part]
+            bodies = {body for kind in kinds if (body := _body(table, kind)) is not None}
+            parts[part] = b"generic"
+            pending.extend(bodies or table.values())
+        elif isinstance(part, FunctionType):
+            reached, constants = _reached(part)
+            parts[part] = _code_bytes(part.__code__) + constants
+            pending.extend(reached)
+    named = sorted((f"{part.__module__}.{part.__qualname__}", content) for part, content in parts.items())
+    shapes = sorted(f"{kind.__module__}.{kind.__qualname__}{getattr(kind, '_fields', ())}" for kind in kinds)
+    return hashlib.sha256(repr((named, shapes)).encode()).hexdigest()
+
+
+def _reached(function: FunctionType) -> tuple[list[Any], bytes]:
+    """The functions that a function names, directly or in a module it names, and its constants."""
+    names = _all_names(function.__code__)
+    values = [(name, function.__globals__[name]) for name in names if name in function.__globals__]
+    for _, module in list(values):
+        if isinstance(module, ModuleType) and module.__name__.partition(".")[0] not in ("math", "numpy", "numba"):
+            values += [(name, getattr(module, name)) for name in names if hasattr(module, name)]
+    functions, constants = [], []
+    for name, value in values:
+        inner = getattr(value, "py_func", value)  # what numba.njit wraps
+        if isinstance(inner, FunctionType):
+            functions.append(inner)
+        elif isinstance(value, np.ndarray):
+            constants.append(f"{name} {value.dtype} {value.shape} {value.tobytes().hex()}")
+        elif isinstance(value, (bool, int, float, str, tuple)):
+            constants.append(f"{name} {value!r}")
+    return functions, repr(sorted(constants)).encode()
+
+
+def _all_names(code: CodeType) -> list[str]:
+    inner = [name for constant in code.co_consts if isinstance(constant, CodeType) for name in _all_names(constant)]
+    return sorted({*code.co_names, *inner})
+
+
+def _code_bytes(code: CodeType) -> bytes:
+    """The instructions and constants, without file names, line numbers and docstrings' neighbours."""
+    constants = [_code_bytes(item) if isinstance(item, CodeType) else repr(item).encode() for item in code.co_consts]
+    return code.co_code + repr((constants, code.co_names, code.co_varnames)).encode()
+
+
+# What simulated numbers are made of; anything else may change without touching a result.
+_SOURCES = (
+    "_common", "model", "inference", "policies", "simulation", "theory",
+)  # fmt: skip
+
+
+@functools.cache
+def package_digest() -> str:
+    """A digest of the sources that simulated numbers depend on: a result is kept under it, and so is a sweep."""
+    root = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        relative = path.relative_to(root)
+        if relative.parts[0] in _SOURCES:
+            digest.update(str(relative).encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()

@@ -1,0 +1,152 @@
+"""Small tables: text for a terminal, HTML for a notebook, a data frame for everything else."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# A table of more rows than this is printed with its middle left out.
+LONGEST = 60
+
+
+def readable(value: Any) -> str:
+    """A number with as many digits as a person reads; '–' where there is none."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if isinstance(value, bool) or not isinstance(value, float):
+        return str(value)
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value != 0 and (abs(value) < 1e-3 or abs(value) >= 1e9):
+        return f"{value:.3g}"
+    if float(value).is_integer():
+        return f"{value:,.0f}"
+    digits = max(0, 4 - len(str(int(abs(value)))))
+    return f"{value:,.{max(digits, 2)}f}"
+
+
+def together(*values: float) -> tuple[str, ...]:
+    """Numbers that are read side by side, with as many decimals as their spread calls for.
+
+    >>> together(0.562, 0.000722, 1.124)
+    ('0.562', '0.001', '1.124')
+    >>> together(1200.0, 350.25)
+    ('1,200', '350')
+    """
+    finite = [value for value in values if math.isfinite(value)]
+    spread = max((abs(value - finite[0]) for value in finite), default=0.0) or max(map(abs, finite), default=0.0)
+    if spread == 0.0 or not 1e-9 < spread < 1e12:
+        return tuple(readable(value) for value in values)
+    decimals = min(max(2 - math.floor(math.log10(spread)), 0), 12)
+    return tuple(f"{value:,.{decimals}f}" if math.isfinite(value) else readable(value) for value in values)
+
+
+def percent(share: float) -> str:
+    """A share as a percentage; a small one is not shown as 0, nor nearly all as all.
+
+    >>> percent(0.25), percent(0.00004), percent(0.0), percent(0.99996)
+    ('25.0%', '<0.1%', '0%', '>99.9%')
+    """
+    if math.isnan(share):
+        return "–"
+    if share in (0.0, 1.0):
+        return f"{share:.0%}"
+    if share < 5e-4:
+        return "<0.1%"
+    return ">99.9%" if 0.9995 <= share < 1.0 else f"{100 * share:.1f}%"
+
+
+class Table:
+    """Rows by arm name, with named columns. `title` and `note` go above and below."""
+
+    title: str = ""
+    note: str = ""
+
+    def columns(self) -> Mapping[str, Sequence[Any]]:
+        """The columns by name, all of one length; the first is the arm."""
+        raise NotImplementedError
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per arm, indexed by its name."""
+        import pandas as pd
+
+        return pd.DataFrame(dict(self.columns())).set_index("arm")
+
+    def __str__(self) -> str:
+        columns = {name: [readable(value) for value in values] for name, values in self._shown().items()}
+        widths = {name: max(map(len, (name, *values))) for name, values in columns.items()}
+        left = {"arm", "why"}
+        lines = ["  ".join(n.ljust(w) if n in left else n.rjust(w) for n, w in widths.items()).rstrip()]
+        for row in zip(*columns.values()):
+            cells = (v.ljust(w) if n in left else v.rjust(w) for v, (n, w) in zip(row, widths.items()))
+            lines.append("  ".join(cells).rstrip())
+        return "\n".join(part for part in (self.title, *lines, self.note) if part)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        columns = self._shown()
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(readable(value))}</td>" for value in row) + "</tr>"
+            for row in zip(*columns.values())
+        )
+        return (
+            f"<table><caption>{html.escape(self.title)}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{rows}</tbody></table><p>{html.escape(self.note)}</p>"
+        )
+
+    def _shown(self) -> Mapping[str, Sequence[Any]]:
+        columns = self.columns()
+        rows = len(next(iter(columns.values())))
+        if rows <= LONGEST:
+            return columns
+        half = LONGEST // 2
+        return {name: [*values[:half], "…", *values[rows - half :]] for name, values in columns.items()}
+
+
+def counted(number: int, word: str) -> str:
+    """'1 period', '2 periods'.
+
+    >>> counted(1, "period"), counted(1200, "event")
+    ('1 period', '1,200 events')
+    """
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def minutes(moment: str) -> str:
+    """A moment of the log (UTC) to the minute; a date of an imported history as it is.
+
+    >>> minutes("2026-11-02T09:00:17.123456"), minutes("calendar week 45 of 2026")
+    ('2026-11-02 09:00', 'calendar week 45 of 2026')
+    """
+    return f"{moment[:10]} {moment[11:16]}" if moment[10:11] == "T" and moment[13:14] == ":" else moment
+
+
+def alike(values: Sequence[float | None]) -> list[str]:
+    """The numbers of one column, all with as many decimals; '–' where there is none.
+
+    >>> alike([8.5, 98.5, 53.0, None])
+    ['8.50', '98.50', '53.00', '–']
+    >>> alike([2500.0, 0.004, 0.0]), alike([1e12, 7.0])
+    (['2,500.00', '<0.01', '0.00'], ['1e+12', '7'])
+    >>> alike([12.5, -0.001])
+    ['12.50', '>-0.01']
+    """
+    sizes = [abs(value) for value in values if value is not None and math.isfinite(value)]
+    largest = max(sizes, default=0.0)
+    if all(size.is_integer() for size in sizes) or not 1e-3 <= largest < 1e9:
+        return [readable(value) for value in values]
+    decimals = max(2, 4 - len(str(int(largest))))
+    least = 10.0**-decimals
+    return [
+        readable(value) if value is None or not math.isfinite(value)
+        else f"{'<' if value > 0.0 else '>-'}{least:.{decimals}f}" if 0.0 < abs(value) < 0.5 * least
+        else f"{value:,.{decimals}f}"
+        for value in values
+    ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Ask and tell in memory: a policy meets arms, bounds, units and tickets. Keeps nothing on disk."""

@@ -1,0 +1,177 @@
+"""What is believed about each arm: a mean, an interval that holds at any time, the chance of being best."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apportion._common.formatting import Table, percent, readable, together
+from apportion.errors import UnknownName
+from apportion.inference.best_probabilities import best_probabilities
+from apportion.inference.learning import Learned
+from apportion.model.confidence import anytime_radius
+from apportion.model.estimators import information_weighted
+from apportion.model.sums import Floats, Sums
+
+
+class Belief(NamedTuple):
+    """What is believed about one arm. NaN: not known (no outcome yet, or σ was not given)."""
+
+    mean: float
+    low: float
+    high: float
+    probability_best: float
+    resource: float
+    information: float
+
+
+class Beliefs(Table, Mapping[str, Belief]):
+    """Beliefs by arm name.
+
+    - `mean`: μ*, the information-weighted return per unit: a raw estimate from the outcomes, no prior.
+    - `low`, `high`: the anytime interval at `level`: valid at whatever moment one looks, for σ-sub-Gaussian
+      noise and any policy. It does not cover returns that drift, nor a σ or b that is wrong.
+    - `probability_best`: under independent N(μ*, σ²/B), by quadrature; an arm without outcomes counts as
+      unknown. It is the chance among the arms that take part in splits, and NaN for one that is paused; so is
+      `leader` one of them, unless all are paused.
+    - `resource`: the amount whose outcome is known. `information`: Σ A^(2−2b).
+    - `sigma`: the scale of the noise that they stand on; NaN where it is not known.
+    - `learned`: what the outcomes say about b and σ, where the policy learns them; the columns then stand on these.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        seen: Sums,
+        sigma: float | None,
+        rho: float,
+        level: float,
+        minimise: bool = False,
+        learned: Learned | None = None,
+        playing: NDArray[np.bool_] | None = None,
+    ) -> None:
+        self._names = names
+        self._seen = seen
+        self.sigma = math.nan if sigma is None else sigma
+        self._rho = rho
+        self.level = level
+        self.minimise = minimise
+        self.learned = learned
+        self._playing = playing
+
+    @functools.cached_property
+    def _gain(self) -> Floats:
+        """μ* per arm of what is to be made large: of the negated outcomes where small ones are wanted."""
+        return information_weighted(self._seen).mean
+
+    @functools.cached_property
+    def mean(self) -> Floats:
+        """μ* per arm."""
+        return 0.0 - self._gain if self.minimise else self._gain
+
+    @functools.cached_property
+    def radius(self) -> Floats:
+        """The half-width of the interval per arm: infinite without outcomes, NaN without σ."""
+        log_inverse_delta = -math.log1p(-self.level)
+        known = [
+            anytime_radius(information, log_inverse_delta, self._rho, self.sigma)
+            for information in self._seen.information.tolist()
+        ]
+        return np.array(known)
+
+    @functools.cached_property
+    def probability_best(self) -> Floats:
+        """P(best) per arm in play, adding up to 1; NaN for the others."""
+        chances = np.full(len(self._names), math.nan)
+        if not math.isnan(self.sigma) and self._names:
+            chances[self.playing] = best_probabilities(self._gain[self.playing], self.spread[self.playing])
+        return chances
+
+    @property
+    def playing(self) -> NDArray[np.bool_]:
+        """Which arms take part in splits; all where none does."""
+        return np.ones(len(self._names), dtype=bool) if self._playing is None else self._playing
+
+    @property
+    def spread(self) -> Floats:
+        """σ/√B: the standard deviation of each mean; infinite without outcomes, NaN without σ."""
+        with np.errstate(divide="ignore"):
+            return self.sigma / np.sqrt(self._seen.information)
+
+    @functools.cached_property
+    def _index(self) -> dict[str, int]:
+        return {name: index for index, name in enumerate(self._names)}
+
+    def __getitem__(self, arm: str) -> Belief:
+        try:
+            return self.at(self._index[arm])
+        except KeyError:
+            raise UnknownName(f"Arm '{arm}' is not known; the arms are {', '.join(self._names[:20])}.") from None
+
+    def __contains__(self, arm: object) -> bool:
+        return arm in self._index
+
+    def get(self, arm: str, default: Any = None) -> Any:
+        """The belief about an arm, or `default` where there is none of that name."""
+        index = self._index.get(arm)
+        return default if index is None else self.at(index)
+
+    def at(self, index: int) -> Belief:
+        """The belief about the arm at a position."""
+        return self._rows[index]
+
+    @functools.cached_property
+    def _rows(self) -> list[Belief]:
+        columns = (self.mean, self.radius, self.probability_best, self._seen.resource, self._seen.information)
+        rows = []
+        for mean, radius, chance, resource, information in zip(*(column.tolist() for column in columns)):
+            low, high = (-math.inf, math.inf) if math.isnan(mean) else (mean - radius, mean + radius)
+            rows.append(Belief(mean, low, high, chance, resource, information))
+        return rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    @functools.cached_property
+    def leader(self) -> str | None:
+        """The arm in play with the best mean, the smallest where that is wanted; None before any outcome."""
+        gain = np.where(self.playing, self._gain, math.nan)
+        return None if np.isnan(gain).all() else self._names[int(np.nanargmax(gain))]
+
+    @property
+    def note(self) -> str:  # type: ignore[override]
+        """What the columns mean."""
+        learned = " and ".join(() if self.learned is None else self.learned.names)
+        valid = f"for {learned} as learned" if learned else "valid at any time"
+        return (
+            f"mean: estimated {'cost' if self.minimise else 'return'} per unit (raw, no prior); "
+            f"low to high: {100 * self.level:.6g}% interval, {valid}"
+        )
+
+    def columns(self) -> dict[str, Sequence[Any]]:
+        """One column per field of `Belief`."""
+        fields = {name: [getattr(row, name) for row in self._rows] for name in Belief._fields}
+        return {"arm": list(self._names), **fields}
+
+    def _shown(self) -> dict[str, Sequence[Any]]:
+        shown = dict(super()._shown())
+        shown["probability_best"] = [
+            percent(value) if isinstance(value, float) else value for value in shown["probability_best"]
+        ]
+        return shown
+
+
+def interval(belief: Belief) -> str:
+    """'1.02 (0.91 to 1.13)': a mean with its interval, in words."""
+    if math.isnan(belief.low) or math.isinf(belief.low):
+        return readable(belief.mean)
+    low, mean, high = together(belief.low, belief.mean, belief.high)
+    return f"{mean} ({low} to {high})"

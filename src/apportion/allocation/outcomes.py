@@ -1,0 +1,107 @@
+"""What people tell about a ticket, read by arm name and checked, before anything is changed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apportion._common import validation
+from apportion.allocation.arms import Roster, by_name
+from apportion.allocation.tickets import Ticket
+from apportion.errors import UnknownName
+from apportion.model.sums import Floats
+
+# Within these the square of a budget (its information at b = 0) and a return per unit stay in the range of
+# floating point.
+SMALLEST_BUDGET = 1e-100
+LARGEST_BUDGET = 1e100
+LARGEST_OUTCOME = 1e100
+
+
+class News(NamedTuple):
+    """What a ticket is to hold: all amounts and outcomes, and which arms were named."""
+
+    named: NDArray[np.bool_]
+    outcomes: Floats
+    amounts: Floats
+
+
+def read_news(
+    held: Ticket, roster: Roster, outcomes: Mapping[str, float | None], amounts: Mapping[str, float] | None
+) -> News:
+    """What the ticket will hold once these are taken in, checked; changes nothing."""
+    given = by_name("outcomes", outcomes)
+    if not given:
+        raise validation.refuse("outcomes", "a mapping with at least one arm", outcomes)
+    places = _places(held, roster, tuple(given))
+    named = np.zeros(len(held.told), dtype=bool)
+    named[places] = True
+    now = held.outcomes.copy()
+    now[places] = _outcomes(given)
+    spent = held.amounts
+    if amounts is not None:
+        actual = by_name("amounts", amounts)
+        spent = spent.copy()
+        spent[_places(held, roster, tuple(actual))] = told_amounts(actual)
+    unspent = (spent == 0.0) & (now != 0.0) & ~np.isnan(now)
+    if unspent.any():
+        place = int(unspent.argmax())
+        raise validation.refuse(
+            f"outcome of '{roster.names[place]}'", "0 or left out, as nothing was spent on it", now[place]
+        )
+    return News(named, now, spent)
+
+
+def _places(held: Ticket, roster: Roster, names: tuple[str, ...]) -> Any:
+    """Where the named arms stand in the ticket: all of it, or an index array."""
+    if len(names) == len(held.amounts) and names == roster.names:
+        return slice(None)
+    places = np.array([roster.index(name) for name in names], dtype=np.int64)
+    late = places >= len(held.amounts)
+    if late.any():
+        name = names[int(late.argmax())]
+        raise UnknownName(f"Arm '{name}' came after ticket {held.number} and has no part in it.")
+    return places
+
+
+def told_amounts(given: Mapping[str, Any]) -> Floats:
+    """Amounts as numbers, in the order in which they are given; anything that cannot be spent is refused."""
+    if set(map(type, given.values())) == {float}:
+        values = np.array(list(given.values()))
+        if ((values >= 0.0) & (values <= LARGEST_BUDGET)).all():
+            return values
+    found = [validation.number(f"amount of '{name}'", given[name], low=0.0, high=LARGEST_BUDGET) for name in given]
+    return np.array(found, dtype=np.float64)
+
+
+def _outcomes(given: Mapping[str, Any]) -> Floats:
+    """Outcomes as numbers, NaN for None; anything that is no finite number is refused."""
+    if set(map(type, given.values())) == {float}:
+        values = np.array(list(given.values()))
+        if (np.abs(values) <= LARGEST_OUTCOME).all():
+            return values
+    return np.array([math.nan if value is None else _outcome(name, value) for name, value in given.items()])
+
+
+def _outcome(name: str, value: Any) -> float:
+    validation.number(f"outcome of '{name}'", value)
+    return validation.number(f"outcome of '{name}'", value, low=-LARGEST_OUTCOME, high=LARGEST_OUTCOME)
+
+
+def budget_amount(value: Any) -> float:
+    """A budget that can be split: above 0, and within what floating point can square."""
+    validation.number("budget", value, above=0.0)
+    return validation.number("budget", value, low=SMALLEST_BUDGET, high=LARGEST_BUDGET)
+
+
+def outcome_shown(outcome: float) -> str:
+    """An outcome in words: NaN is one that will not come.
+
+    >>> outcome_shown(12.5), outcome_shown(math.nan)
+    ('12.5', 'no data')
+    """
+    return "no data" if math.isnan(outcome) else f"{outcome:g}"

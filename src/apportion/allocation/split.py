@@ -1,0 +1,121 @@
+"""A split: what each arm gets this period, and why."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from apportion._common.formatting import Table, percent, readable
+from apportion.allocation.beliefs import Beliefs, interval
+from apportion.model.sums import Floats
+from apportion.policies.contract import Policy
+
+
+class Split(Table):
+    """The answer to `ask`: a ticket, and by arm name the share, the amount and the reason.
+
+    Amounts add up to the budget exactly. With whole units the amounts are rounded by chance around
+    share · budget, so that small shares are not rounded away for ever.
+    """
+
+    def __init__(
+        self,
+        ticket: int,
+        budget: float,
+        names: Sequence[str],
+        shares: Floats,
+        amounts: Floats,
+        wanted: Floats,
+        policy: Policy,
+        memory: Floats,
+        beliefs: Beliefs,
+    ) -> None:
+        self.ticket = ticket
+        self.budget = budget
+        self.beliefs = beliefs
+        """What was believed when the split was made."""
+        self._names = names
+        self._shares = shares
+        self._amounts = amounts
+        self._wanted = wanted
+        self._policy = policy
+        self._memory = memory
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is worked out on demand stays behind: it cannot be pickled, and is worked out again.
+        return {name: value for name, value in vars(self).items() if not isinstance(value, MappingProxyType)}
+
+    @functools.cached_property
+    def shares(self) -> Mapping[str, float]:
+        """The share of each arm, adding up to 1."""
+        return MappingProxyType(dict(zip(self._names, self._shares.tolist())))
+
+    @functools.cached_property
+    def amounts(self) -> Mapping[str, float]:
+        """The amount of each arm, adding up to the budget exactly."""
+        return MappingProxyType(dict(zip(self._names, self._amounts.tolist())))
+
+    @functools.cached_property
+    def reasons(self) -> Mapping[str, str]:
+        """Why each arm got its share, in plain words."""
+        return MappingProxyType({name: self._reason(index) for index, name in enumerate(self._names)})
+
+    def _reason(self, index: int) -> str:
+        reason = self._policy.why(float(self._memory[index])) or self._reason_from_belief(index)
+        share, wanted = float(self._shares[index]), float(self._wanted[index])
+        if percent(share) != percent(wanted):
+            reason += f" {'Raised' if share > wanted else 'Lowered'} from {percent(wanted)} by the bounds."
+        return reason
+
+    def _reason_from_belief(self, index: int) -> str:
+        belief, leader = self.beliefs.at(index), self.beliefs.leader
+        name, share = self._names[index], float(self._shares[index])
+        if leader is None:
+            return (
+                "No outcomes yet: all arms start alike." if share > 0 else "No outcomes yet: another arm goes first."
+            )
+        if math.isnan(belief.mean):
+            return "No outcome yet: it gets a share to be tried." if share > 0 else "No outcome yet: not its turn."
+        chance = belief.probability_best
+        best = "" if math.isnan(chance) else f", {percent(chance)} likely to be the best"
+        if name == leader:
+            return f"Leads with {interval(belief)} per unit{best}."
+        behind = abs(self.beliefs[leader].mean - belief.mean)
+        text = f"{interval(belief)} per unit, {readable(behind)} behind {leader}{best}"
+        if share == 0.0:
+            return text + ": nothing this time."
+        wanted = float(self._wanted[index])  # what bounds made of it is no opinion of the policy's
+        if wanted >= 0.5:
+            return text + ": its turn to be tried."
+        if wanted < 0.02:
+            return text + ": a small share keeps watching it."
+        return text + ": worth a closer look."
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        """Which split this is."""
+        return f"Split {self.ticket}: {readable(self.budget)} over {len(self._names)} arms"
+
+    @property
+    def note(self) -> str:  # type: ignore[override]
+        """What the policy does."""
+        rule = f"{type(self._policy).__name__} {self._policy.rule}." if self._policy.rule else ""
+        learned = self.beliefs.learned
+        return rule if learned is None else f"{rule} {learned.sentence}".strip()
+
+    def columns(self) -> dict[str, Sequence[Any]]:
+        """One row per arm."""
+        return {
+            "arm": list(self._names),
+            "amount": self._amounts.tolist(),
+            "share": self._shares.tolist(),
+            "why": list(self.reasons.values()),
+        }
+
+    def _shown(self) -> dict[str, Sequence[Any]]:
+        shown = dict(super()._shown())
+        shown["share"] = [percent(value) if isinstance(value, float) else value for value in shown["share"]]
+        return shown

@@ -1,0 +1,133 @@
+"""Open splits and what has come back for them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from apportion._common import validation
+from apportion.errors import IncompatibleState, UnknownName
+from apportion.model.sums import Floats
+
+# Completed tickets are kept, to recognise repeated outcomes and to amend, while they hold no more numbers
+# than this (or ten tickets): memory must not grow with the number of periods.
+KEPT_NUMBERS = 100_000
+KEPT_TICKETS = 10
+
+
+class Ticket:
+    """One split: the amount per arm, the outcomes that came (NaN: none, or no data), and which were told.
+
+    Its number is also its period: one split is issued in each.
+    """
+
+    __slots__ = ("amounts", "number", "outcomes", "told")
+
+    def __init__(self, number: int, amounts: Floats) -> None:
+        self.number = number
+        self.amounts = amounts
+        self.outcomes: Floats = np.full(len(amounts), math.nan)
+        self.told = np.zeros(len(amounts), dtype=bool)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every arm that got something was told."""
+        return bool((self.told | (self.amounts == 0.0)).all())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "number": self.number,
+            "amounts": self.amounts.tolist(),
+            "outcomes": [None if math.isnan(value) else value for value in self.outcomes.tolist()],
+            "told": self.told.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, state: dict[str, Any], arms: int) -> Ticket:
+        """The ticket that `to_dict` wrote, for at most so many arms."""
+        ticket = cls(validation.whole("number", state["number"], low=1), np.array(state["amounts"], dtype=np.float64))
+        ticket.outcomes = np.array(state["outcomes"], dtype=np.float64)
+        ticket.told = np.array([validation.flag("told", told) for told in state["told"]], dtype=bool)
+        sound = (
+            ticket.amounts.shape == ticket.outcomes.shape == ticket.told.shape
+            and 1 <= len(ticket.told) <= arms
+            and bool((np.isfinite(ticket.amounts) & (ticket.amounts >= 0.0)).all())
+            and not np.isinf(ticket.outcomes).any()
+            and bool((ticket.told | np.isnan(ticket.outcomes)).all())
+        )
+        if not sound:
+            raise IncompatibleState(f"The saved state is damaged: ticket {ticket.number} contradicts itself.")
+        return ticket
+
+
+class Tickets:
+    """The tickets by number, counted from 1. All open ones, and the last of the completed."""
+
+    def __init__(self) -> None:
+        self._issued = 0
+        self._open: dict[int, Ticket] = {}
+        self._completed: dict[int, Ticket] = {}
+
+    @property
+    def issued(self) -> int:
+        """How many there ever were."""
+        return self._issued
+
+    @property
+    def open(self) -> tuple[int, ...]:
+        """The numbers of those with outcomes still to come."""
+        return tuple(self._open)
+
+    def issue(self, amounts: Floats) -> int:
+        """A new ticket's number."""
+        self._issued += 1
+        self._open[self._issued] = Ticket(self._issued, amounts)
+        return self._issued
+
+    def find(self, number: int) -> Ticket:
+        """The ticket of that number; an error that says which there are."""
+        if validation.is_whole(number):
+            ticket = self._open.get(number) or self._completed.get(number)
+            if ticket is not None:
+                return ticket
+            if 1 <= number <= self._issued:
+                raise UnknownName(f"Ticket {number} was completed too long ago to be told or amended again.")
+        shown = ", ".join(str(known) for known in list(self._open)[-10:]) or "none"
+        raise UnknownName(f"Ticket {number!r} is not known; open are {shown}.")
+
+    def settle(self, ticket: Ticket) -> None:
+        """Put a ticket with the open or the completed ones; where many are complete, forget the oldest."""
+        if not ticket.complete:
+            # Also one that was complete, until more turned out to have been spent than was advised.
+            self._completed.pop(ticket.number, None)
+            self._open[ticket.number] = ticket
+        elif self._open.pop(ticket.number, None):
+            self._completed[ticket.number] = ticket
+            most = max(KEPT_TICKETS, KEPT_NUMBERS // len(ticket.amounts))
+            while len(self._completed) > most:
+                del self._completed[next(iter(self._completed))]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "issued": self._issued,
+            "open": [ticket.to_dict() for ticket in self._open.values()],
+            "completed": [ticket.to_dict() for ticket in self._completed.values()],
+        }
+
+    @classmethod
+    def from_dict(cls, state: dict[str, Any], arms: int) -> Tickets:
+        """The tickets that `to_dict` wrote, for at most so many arms."""
+        restored = cls()
+        restored._issued = validation.whole("issued", state["issued"], low=0)
+        for name, shelf in (("open", restored._open), ("completed", restored._completed)):
+            for saved in state[name]:
+                ticket = Ticket.from_dict(saved, arms)
+                repeated = ticket.number in restored._open or ticket.number in restored._completed
+                if repeated or ticket.number > restored._issued or ticket.complete == (name == "open"):
+                    raise IncompatibleState(f"The saved state is damaged: ticket {ticket.number} is out of place.")
+                shelf[ticket.number] = ticket
+        return restored

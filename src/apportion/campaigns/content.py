@@ -1,0 +1,67 @@
+"""Campaigns as plain data, the same for the command line and for the service."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from apportion.allocation.beliefs import Beliefs
+from apportion.allocation.split import Split
+from apportion.campaigns.campaign import Campaign
+from apportion.campaigns.status import learned_content
+
+
+def plain(value: Any) -> Any:
+    """Data that JSON can hold: what is not a number becomes None, a record a dictionary.
+
+    >>> plain({"mean": float("nan"), "open": (1, 2)})
+    {'mean': None, 'open': [1, 2]}
+    """
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return plain(value._asdict()) if hasattr(value, "_asdict") else [plain(item) for item in value]
+    return value
+
+
+def unit_of(campaign: Campaign) -> str | None:
+    """What the budget is counted in. `settings` holds it too, but works out b and σ where they are learned."""
+    return campaign._read(lambda ledger, session: ledger.settings_unit)
+
+
+def relative_to(beliefs: Beliefs) -> dict[str, Any]:
+    """What beliefs stand on, as of their own time: σ, the level of the intervals, the direction, what was learned."""
+    return {
+        "sigma": beliefs.sigma,
+        "level": beliefs.level,
+        "minimise": beliefs.minimise,
+        "learned": learned_content(beliefs.learned),
+    }
+
+
+def split_content(campaign: str, unit: str | None, split: Split) -> dict[str, Any]:
+    """A split of a campaign with its reasons and the beliefs it was made on."""
+    beliefs, amounts, shares, reasons = split.beliefs, split.amounts, split.shares, split.reasons
+    return {
+        "campaign": campaign,
+        "ticket": split.ticket,
+        "budget": split.budget,
+        "unit": unit,
+        "note": split.note,
+        **relative_to(beliefs),
+        "arms": [
+            {
+                "arm": arm,
+                "amount": amounts[arm],
+                "share": shares[arm],
+                **beliefs.at(place)._asdict(),
+                "reason": reasons[arm],
+            }
+            for place, arm in enumerate(amounts)
+        ],
+    }

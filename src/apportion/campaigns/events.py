@@ -1,0 +1,92 @@
+"""What can happen to a campaign. Events are only ever added; everything else can be rebuilt from them.
+
+============  ==========================================================================================
+`created`     the options it began with
+`split`       a ticket: budget, amounts and shares by arm; what the policy remembers, where its dice stand
+`outcome`     what came back for a ticket, by arm, None for no data; amounts really spent, where told
+`amended`     the same once more, corrected, with the old values beside the new
+`arm`         one arm was added, paused, resumed, removed or bounded
+`setting`     settings that changed, with the old values
+`imported`    a file was taken in: its digest, and how many rows
+============  ==========================================================================================
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from apportion.allocation.tickets import Ticket
+from apportion.errors import ApportionError, IncompatibleState
+
+KINDS = ("created", "split", "outcome", "amended", "arm", "setting", "imported")
+
+
+class Event(NamedTuple):
+    """One thing that happened. Numbers count from 1 in each campaign, without gaps."""
+
+    number: int
+    at: str
+    kind: str
+    ticket: int | None
+    payload: dict[str, Any]
+    key: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return self._asdict()
+
+
+def now() -> str:
+    """The moment, in UTC, as text that sorts."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+_write = json.JSONEncoder(allow_nan=False, ensure_ascii=True, separators=(",", ":")).encode
+
+
+def written(payload: Mapping[str, Any]) -> str:
+    """A payload as text; numbers to the last bit."""
+    return _write(payload)
+
+
+@contextmanager
+def intact(number: int) -> Iterator[None]:
+    """Around the reading of an event: what is damaged in it gets a sentence. Refusals pass as they are."""
+    try:
+        yield
+    except ApportionError:
+        raise
+    except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        why = f"{error} is missing" if isinstance(error, KeyError) else " ".join(str(error).split()).rstrip(".")
+        raise IncompatibleState(
+            f"Event {number} of this campaign is damaged: {why}. Restore the database from a copy."
+        ) from error
+
+
+def told_ticket(number: int, events: Iterable[Event], places: Mapping[str, int]) -> Ticket:
+    """A ticket as it stands after these events of its own; `places` are those of the arms, by name."""
+    ticket: Ticket | None = None
+    for event in events:
+        with intact(event.number):
+            payload = event.payload
+            if event.kind == "split":
+                amounts = np.zeros(payload["width"])
+                for name, amount in payload["amounts"].items():
+                    amounts[places[name]] = amount
+                ticket = Ticket(number, amounts)
+            elif ticket is not None:
+                for name, outcome in payload["outcomes"].items():
+                    ticket.outcomes[places[name]] = math.nan if outcome is None else outcome
+                    ticket.told[places[name]] = True
+                for name, amount in payload.get("amounts", {}).items():
+                    ticket.amounts[places[name]] = amount
+    if ticket is None:
+        raise IncompatibleState(f"The split of ticket {number} is missing: the database is damaged.")
+    return ticket

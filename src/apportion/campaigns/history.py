@@ -1,0 +1,94 @@
+"""The history of a campaign, line by line: what was advised, spent and earned, and what was corrected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from apportion._common.formatting import Table
+from apportion.campaigns.events import Event, intact
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Line(NamedTuple):
+    """One arm in one split. `state` is open, recorded, no data, amended, or unused (it got nothing)."""
+
+    ticket: int
+    date: str
+    arm: str
+    advised: float
+    amount: float
+    share: float
+    outcome: float | None
+    state: str
+    recorded: str | None
+    corrections: tuple[dict[str, Any], ...] = ()
+    """The old values, oldest first: when they were replaced, the outcome, the amount."""
+
+
+def lines(events: Iterable[Event]) -> list[Line]:
+    """The lines of tickets, from all of their events in order."""
+    found: dict[tuple[int, str], Line] = {}
+    dates: dict[int, str] = {}
+    for event in events:
+        with intact(event.number):
+            _take_in(event, found, dates)
+    return sorted(found.values(), key=lambda line: line.ticket)
+
+
+def _take_in(event: Event, found: dict[tuple[int, str], Line], dates: dict[int, str]) -> None:
+    ticket, payload = event.ticket or 0, event.payload
+    if event.kind == "split":
+        date = dates[ticket] = payload.get("date", event.at)
+        for (name, amount), share in zip(payload["amounts"].items(), payload["shares"]):
+            state = "open" if amount > 0 else "unused"
+            found[ticket, name] = Line(ticket, date, name, amount, amount, share, None, state, None)
+        return
+    outcomes, amounts = payload["outcomes"], payload.get("amounts", {})
+    for name in dict.fromkeys((*outcomes, *amounts)):
+        line = found.get((ticket, name))
+        if line is None:  # spent on an arm that the advice had left out
+            line = Line(ticket, dates[ticket], name, 0.0, 0.0, 0.0, None, "unused", None)
+        news: dict[str, Any] = {"amount": amounts.get(name, line.amount)}
+        if name in outcomes:
+            value = outcomes[name]
+            news |= {"outcome": value, "recorded": event.at, "state": "no data" if value is None else "recorded"}
+        elif line.state == "unused" and news["amount"] > 0:
+            news["state"] = "open"
+        if event.kind == "amended":
+            old = {"at": event.at, "outcome": line.outcome, "amount": line.amount}
+            news |= {"corrections": (*line.corrections, old), "state": "amended"}
+        found[ticket, name] = line._replace(**news)
+
+
+class History(Table):
+    """The lines of a campaign's history; iterate, index, `to_pandas`, `to_csv`."""
+
+    def __init__(self, name: str, found: Sequence[Line]) -> None:
+        self.title = f"History of {name}"
+        self._lines = found
+
+    def __iter__(self) -> Any:
+        return iter(self._lines)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def __getitem__(self, place: int) -> Line:
+        return self._lines[place]
+
+    def columns(self) -> dict[str, Sequence[Any]]:
+        """One column per field of `Line`; corrections as a count."""
+        columns: dict[str, Sequence[Any]] = {
+            name: [getattr(line, name) for line in self._lines] for name in Line._fields if name != "corrections"
+        }
+        columns["corrections"] = [len(line.corrections) for line in self._lines]
+        return columns
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per line."""
+        import pandas as pd
+
+        return pd.DataFrame(dict(self.columns()))

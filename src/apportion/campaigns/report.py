@@ -1,0 +1,151 @@
+"""The page of a campaign: where it stands, how it got there, in one HTML file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from apportion._common.formatting import alike, counted, minutes, readable
+from apportion.campaigns.campaign import Campaign
+from apportion.campaigns.events import now
+from apportion.campaigns.history import Line
+from apportion.campaigns.tables import Rows, history_rows, setting_rows, split_rows, status_rows
+from apportion.reporting.html import Page
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Pictures show at most so many moments and arms, the history so many tickets and lines; the export has all.
+MOMENTS = 120
+ARMS = 10
+TICKETS = 20
+LINES = 200
+
+
+def campaign_page(campaign: Campaign) -> Page:
+    """The report of a campaign."""
+    status = campaign.status()
+    settings = status.settings
+    unit = settings.unit or "units"
+    lines = list(campaign.history())
+    page = Page(
+        campaign.name,
+        lead=f"{counted(status.period, 'split')} of {readable(settings.budget)} {unit} by {settings.policy}.",
+    )
+    for sentence in status.notes:
+        page.text(sentence)
+    page.section("Where it stands")
+    _table(page, _with_spent(status_rows(status), lines, unit), status.beliefs.note)
+    regret = status.expected_regret
+    if not math.isnan(regret):
+        page.text(f"The present split is expected to cost {readable(regret)} a period against knowing the best arm.")
+    if status.period:
+        page.section("The last split")
+        last = campaign.explain(status.period)
+        _table(page, split_rows(last, settings.unit or ""), last.title)
+        page.section("Over time")
+        _pictures(page, campaign, lines)
+        first = max(1, status.period - TICKETS + 1)
+        page.section("All tickets" if first == 1 else f"The last {TICKETS} tickets")
+        recent = [line for line in lines if line.ticket >= first]
+        cut = f"The last {LINES} of {len(recent):,} lines." if len(recent) > LINES else ""
+        _table(page, history_rows(recent[-LINES:]), cut)
+    page.section("Settings").facts({row[0]: row[1] for row in setting_rows(settings).rows})
+    page.text(f"Written {minutes(now())} UTC, after {counted(status.version, 'event')}.")
+    return page
+
+
+def _table(page: Page, content: Rows, caption: str = "") -> None:
+    import pandas as pd
+
+    right = [name for name, side in content.columns.items() if side == "right"]
+    page.table(pd.DataFrame(content.rows, columns=list(content.columns)), caption, right)
+
+
+def _with_spent(content: Rows, lines: Sequence[Line], unit: str) -> Rows:
+    """The arms with all that was spent on them: what has no outcome or was forgotten since, too."""
+    spent: dict[str, list[float]] = {}
+    for line in lines:
+        if line.state != "open":
+            spent.setdefault(line.arm, []).append(line.amount)
+    totals = alike([math.fsum(spent.get(row[0], ())) for row in content.rows])
+    columns = list(content.columns.items())
+    return Rows(
+        dict([*columns[:3], (f"{unit} spent", "right"), *columns[3:]]),
+        [(*row[:3], total, *row[3:]) for row, total in zip(content.rows, totals)],
+    )
+
+
+def _pictures(page: Page, campaign: Campaign, lines: Sequence[Line]) -> None:
+    totals: dict[str, float] = {}
+    for line in lines:
+        totals[line.arm] = totals.get(line.arm, 0.0) + line.amount
+    names = sorted(totals, key=lambda name: -totals[name])[:ARMS]
+    budgets: dict[int, float] = {}
+    for line in lines:
+        budgets[line.ticket] = budgets.get(line.ticket, 0.0) + line.amount
+    tickets = sorted(budgets)
+    places = {ticket: place for place, ticket in enumerate(tickets)}
+    shares = {name: [0.0] * len(tickets) for name in names}
+    for line in lines:
+        if line.arm in shares and budgets[line.ticket] > 0:
+            shares[line.arm][places[line.ticket]] = line.amount / budgets[line.ticket]
+    page.figure(_shares(tickets, shares), "What was spent, as shares; each step is a split.")
+    moments = _moments(campaign)
+    if len(moments) > 1:
+        page.figure(_means(moments, names), "The estimated mean of each arm, with its interval as it was known then.")
+
+
+def _moments(campaign: Campaign) -> list[tuple[int, Any]]:
+    """(period, beliefs) at some moments, in one pass over the events."""
+    every = max(1, campaign.period // MOMENTS)
+    return [(period, beliefs) for period, beliefs in campaign.beliefs_over_time(every)]
+
+
+def _figure(title: str) -> tuple[Figure, Any]:
+    """A picture with tickets from left to right: there is no ticket 2.5."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    figure = Figure(figsize=(8.0, 3.6), layout="constrained")
+    figure.suptitle(title)
+    axes = figure.subplots()
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    return figure, axes
+
+
+def _safe(name: str) -> str:
+    return name.replace("$", r"\$").lstrip("_") or "arm"
+
+
+def _shares(tickets: list[int], shares: dict[str, list[float]]) -> Figure:
+    figure, axes = _figure("Shares over time")
+    edges = [*tickets, tickets[-1] + 1]
+    values = [[*row, row[-1]] for row in shares.values()]
+    axes.stackplot(edges, values, labels=[_safe(name) for name in shares], step="post")
+    axes.set(xlabel="ticket", ylabel="share", ylim=(0, 1), xlim=(edges[0], edges[-1]))
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+    return figure
+
+
+def _means(moments: list[tuple[int, Any]], names: list[str]) -> Figure:
+    figure, axes = _figure("Means over time")
+    for name in names:
+        found = [(period, beliefs[name]) for period, beliefs in moments if name in beliefs]
+        told = [(period, belief) for period, belief in found if not math.isnan(belief.mean)]
+        if not told:
+            continue
+        periods, means = [period for period, _ in told], [belief.mean for _, belief in told]
+        (line,) = axes.plot(periods, means, label=_safe(name))
+        low, high = [belief.low for _, belief in told], [belief.high for _, belief in told]
+        if all(map(math.isfinite, (*low, *high))):
+            axes.fill_between(periods, low, high, color=line.get_color(), alpha=0.12, linewidth=0)
+    axes.set(xlabel="ticket", ylabel="mean per unit")
+    if axes.lines:
+        last = [line.get_ydata() for line in axes.lines]
+        flat = sorted(float(value) for values in last for value in values)
+        spread = (flat[-1] - flat[0]) or abs(flat[0]) or 1.0
+        axes.set_ylim(flat[0] - spread, flat[-1] + spread)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+    return figure

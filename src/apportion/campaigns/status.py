@@ -1,0 +1,107 @@
+"""Where a campaign stands, at one moment."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from apportion.allocation.beliefs import Belief, Beliefs
+from apportion.campaigns.state import Settings
+from apportion.inference.learning import Learned
+
+
+class ArmStatus(NamedTuple):
+    """One arm: its state (active, paused, removed), the bounds on its share, and what is believed about it.
+
+    `resource` of the belief is the amount that it stands on (`resource_heading`); what was spent is in the history.
+    """
+
+    name: str
+    state: str
+    minimum: float
+    maximum: float
+    belief: Belief | None
+    """None for an arm that was removed."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Flat plain data: bounds and belief side by side."""
+        own = self._asdict()
+        belief = own.pop("belief")
+        return {**own, **(belief._asdict() if belief is not None else {})}
+
+
+class Status(NamedTuple):
+    """All that a page about a campaign shows first; `version` is the number of the last event."""
+
+    name: str
+    period: int
+    open_tickets: tuple[int, ...]
+    leader: str | None
+    expected_regret: float
+    arms: tuple[ArmStatus, ...]
+    settings: Settings
+    version: int
+    notes: tuple[str, ...]
+    beliefs: Beliefs
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; NaN where something is not known."""
+        return {
+            "campaign": self.name,
+            "period": self.period,
+            "open_tickets": list(self.open_tickets),
+            "leader": self.leader,
+            "expected_regret_per_period": self.expected_regret,
+            "arms": [arm.to_dict() for arm in self.arms],
+            "settings": self.settings._asdict(),
+            "learned": learned_content(self.beliefs.learned),
+            "events": self.version,
+            "notes": list(self.notes),
+        }
+
+
+def resource_kind(settings: Settings) -> str:
+    """Which amounts `resource` of a belief adds up, in two words: it is not all that was spent.
+
+    Those without an outcome ("no data", or still open) are not in it, nor what a half-life or a window forgot.
+    """
+    fades = settings.half_life is not None or settings.window is not None
+    return "still counting" if fades else "with outcomes"
+
+
+def resource_heading(settings: Settings) -> str:
+    """The heading above those amounts: 'EUR with outcomes'."""
+    return f"{settings.unit or 'amount'} {resource_kind(settings)}"
+
+
+def learned_content(found: Learned | None) -> dict[str, Any] | None:
+    """What was learned about b and σ as plain data, with its sentence; None where the policy does not learn."""
+    return None if found is None else {**found._asdict(), "sentence": found.sentence}
+
+
+def sentences(
+    settings: Settings, waiting: tuple[int, ...], regret: float, learned: Learned | None = None
+) -> tuple[str, ...]:
+    """What a person should know, in words that hold on the command line, in the dashboard and over HTTP."""
+    said = [] if learned is None else [learned.sentence]
+    assumed = [] if learned else [option for option in settings.assumed if getattr(settings, option) is not None]
+    taken = [f"{'σ' if option == 'sigma' else option} = {getattr(settings, option):g}" for option in assumed]
+    if taken:
+        said.append(
+            f"{' and '.join(taken)} {'was' if len(taken) == 1 else 'were'} assumed: give what you know in the "
+            "settings, or measure it on a past history."
+        )
+    if settings.minimise:
+        said.append("Outcomes are costs: the arm with the smallest mean is the best.")
+    if settings.half_life is not None:
+        said.append(f"Outcomes count half after {settings.half_life:g} periods.")
+    if settings.window is not None:
+        said.append(f"Only outcomes of the last {settings.window} periods count.")
+    if settings.robust:
+        said.append("Wild outcomes are trimmed; the intervals are not proven for trimmed means.")
+    if len(waiting) > 1:
+        shown = ", ".join(map(str, waiting[-10:]))
+        said.append(f"{len(waiting)} tickets are open ({shown}); close those whose outcomes will never come.")
+    if math.isnan(regret) and settings.sigma is not None:
+        said.append("Not every arm has an outcome yet: no figure for the expected regret.")
+    return tuple(said)

@@ -1,0 +1,1 @@
+"""Where campaigns are kept: databases, schema, transactions, tokens. Knows no policy."""

@@ -1,0 +1,229 @@
+"""Who may use the service: tokens with a scope, and the browsers that signed in with one.
+
+A secret is 256 random bits and is shown once. The database keeps its SHA-256 only: who reads the database cannot
+use the service with what is in it. Random secrets of this length need no salt and no slow hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import IntegrityError
+
+from apportion._common import validation
+from apportion.campaigns.events import now
+from apportion.campaigns.storage.database import StoreUnavailable, address, engine_for, in_words
+from apportion.campaigns.storage.schema import sessions, tokens
+from apportion.errors import Conflict, UnknownName
+
+SCOPES = ("read", "write")
+
+PREFIX = "apt_"
+
+# A browser signs in again after this long.
+SESSION_LENGTH = timedelta(days=14)
+
+# `last_used` is for people: at most so many seconds between two writes of it, so that reading stays reading.
+STAMP_EVERY = 60.0
+
+
+class TokenRow(NamedTuple):
+    """A token in a list. The secret is not there: nobody can see it again."""
+
+    name: str
+    scope: str
+    created: str
+    last_used: str | None
+    revoked: str | None
+
+
+class NewSession(NamedTuple):
+    """A browser that has just signed in: `value` goes into its cookie and is not kept anywhere else."""
+
+    value: str
+    csrf: str
+    expires: str
+
+
+class SessionRow(NamedTuple):
+    """A browser that signed in: by which token, and the CSRF token of its forms."""
+
+    token: TokenRow
+    csrf: str
+    expires: str
+
+
+_ROW = (tokens.c.name, tokens.c.scope, tokens.c.created, tokens.c.last_used, tokens.c.revoked)
+_BY_HASH = sa.select(*_ROW, tokens.c.id, tokens.c.hash).where(tokens.c.hash == sa.bindparam("hash"))
+_SESSION = (
+    sa.select(*_ROW, tokens.c.id, sessions.c.csrf, sessions.c.expires, sessions.c.hash)
+    .join_from(sessions, tokens, sessions.c.token == tokens.c.id)
+    .where(sessions.c.hash == sa.bindparam("hash"))
+)
+
+
+class Tokens:
+    """The tokens of a database; for several threads and processes at once.
+
+    >>> import tempfile, pathlib
+    >>> known = Tokens(pathlib.Path(tempfile.mkdtemp()) / "campaigns.db")
+    >>> secret = known.create("dashboard", scope="read")
+    >>> secret[:4], known.check(secret).scope
+    ('apt_', 'read')
+    >>> known.revoke("dashboard")
+    >>> known.check(secret) is None
+    True
+    """
+
+    def __init__(self, db: str | os.PathLike[str] | None = None) -> None:
+        self._url = address(db)
+        engine_for(self._url)
+        self._stamped: dict[int, float] = {}
+        self._lock = threading.Lock()
+
+    # Tokens
+
+    def create(self, name: str, scope: str = "write") -> str:
+        """A new token's secret, which is shown only here. `Conflict` where the name is in use."""
+        title, allowed = token_name(name), validation.choice("scope", scope, SCOPES)
+        secret = PREFIX + secrets.token_urlsafe(32)
+        row = {"name": title, "scope": allowed, "hash": _hash(secret), "created": now()}
+        with self._writing() as connection:
+            try:
+                connection.execute(sa.insert(tokens).values(row))
+            except IntegrityError as error:
+                raise Conflict(
+                    f"Token '{title}' is there already; revoke it first or choose another name."
+                ) from error
+        return secret
+
+    def list(self) -> tuple[TokenRow, ...]:
+        """Every token there ever was, in the order of making."""
+        with self._reading() as connection:
+            return tuple(TokenRow(*row) for row in connection.execute(sa.select(*_ROW).order_by(tokens.c.id)))
+
+    def revoke(self, name: str) -> None:
+        """End a token and every browser session that came by it, at once; `UnknownName` with those there are."""
+        title = token_name(name)
+        with self._writing() as connection:
+            wanted = sa.select(tokens.c.id).where(tokens.c.name == title, tokens.c.revoked.is_(None))
+            found = connection.execute(wanted).scalar()
+            if found is None:
+                usable = connection.execute(sa.select(tokens.c.name).where(tokens.c.revoked.is_(None)))
+                known = ", ".join(sorted(row.name for row in usable)) or "none"
+                raise UnknownName(f"Token '{title}' is not in use; in use are: {known}.")
+            connection.execute(sa.delete(sessions).where(sessions.c.token == found))
+            connection.execute(sa.update(tokens).where(tokens.c.id == found).values(revoked=now()))
+
+    def check(self, secret: str) -> TokenRow | None:
+        """The token of a secret; None where there is none, or it was revoked."""
+        if not isinstance(secret, str) or not secret.startswith(PREFIX):
+            return None
+        digest = _hash(secret)
+        with self._reading() as connection:
+            row = connection.execute(_BY_HASH, {"hash": digest}).first()
+        # Found by its hash, which tells nothing of the secret however long the look-up took; compared once more in
+        # constant time, so that no collation of the database can make two hashes alike.
+        if row is None or not hmac.compare_digest(row.hash, digest) or row.revoked is not None:
+            return None
+        self._stamp(row.id)
+        return TokenRow(*row[:5])
+
+    def any(self) -> bool:
+        """Whether there ever was a token. A service once guarded stays so: revoking the last one opens nothing."""
+        with self._reading() as connection:
+            return connection.execute(sa.select(tokens.c.id).limit(1)).first() is not None
+
+    def usable(self) -> bool:
+        """Whether anyone can come in by a token: one at least is not revoked."""
+        wanted = sa.select(tokens.c.id).where(tokens.c.revoked.is_(None)).limit(1)
+        with self._reading() as connection:
+            return connection.execute(wanted).first() is not None
+
+    # Browsers
+
+    def begin_session(self, secret: str) -> NewSession | None:
+        """Sign a browser in with a token's secret; None where the secret is not good."""
+        if self.check(secret) is None:
+            return None
+        made = NewSession(secrets.token_urlsafe(32), secrets.token_urlsafe(32), _moment(SESSION_LENGTH))
+        with self._writing() as connection:
+            identity = connection.execute(_BY_HASH, {"hash": _hash(secret)}).one().id
+            connection.execute(sa.delete(sessions).where(sessions.c.expires < now()))
+            connection.execute(
+                sa.insert(sessions).values(
+                    hash=_hash(made.value), token=identity, csrf=made.csrf, created=now(), expires=made.expires
+                )
+            )
+        return made
+
+    def session(self, value: str) -> SessionRow | None:
+        """The session of a cookie's value; None where it is not known, has expired, or its token was revoked."""
+        if not isinstance(value, str) or not value:
+            return None
+        digest = _hash(value)
+        with self._reading() as connection:
+            row = connection.execute(_SESSION, {"hash": digest}).first()
+        if row is None or not hmac.compare_digest(row.hash, digest):
+            return None
+        if row.revoked is not None or row.expires < now():
+            return None
+        self._stamp(row.id)
+        return SessionRow(TokenRow(*row[:5]), row.csrf, row.expires)
+
+    def end_session(self, value: str) -> None:
+        """Sign a browser out; one that is not known is out already."""
+        if isinstance(value, str) and value:
+            with self._writing() as connection:
+                connection.execute(sa.delete(sessions).where(sessions.c.hash == _hash(value)))
+
+    # The database
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with in_words(self._url), engine_for(self._url).connect() as connection:
+            yield connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        with in_words(self._url), engine_for(self._url).connect() as plain:
+            connection = plain.execution_options(apportion_writing=True)
+            with connection.begin():
+                yield connection
+
+    def _stamp(self, identity: int) -> None:
+        """Note that a token was used, once a minute; a database that cannot be written now keeps nobody out."""
+        moment = time.monotonic()
+        with self._lock:
+            last = self._stamped.get(identity)
+            if last is not None and moment - last < STAMP_EVERY:
+                return
+            self._stamped[identity] = moment
+        with suppress(StoreUnavailable), self._writing() as connection:
+            connection.execute(sa.update(tokens).where(tokens.c.id == identity).values(last_used=now()))
+
+
+def token_name(name: str) -> str:
+    """`name` if a token may be called that."""
+    if isinstance(name, str) and 1 <= len(name) <= 100 and name == name.strip() and name.isprintable():
+        return name
+    raise validation.refuse("name", "printable text of at most 100 characters without blanks at either end", name)
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _moment(later: timedelta) -> str:
+    return (datetime.now(UTC) + later).isoformat(timespec="microseconds")

@@ -1,0 +1,92 @@
+"""Campaigns as tables in words, the same on a terminal and on a page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from apportion._common.formatting import alike, minutes, percent, readable
+from apportion.allocation.beliefs import interval
+from apportion.allocation.split import Split
+from apportion.campaigns.content import plain
+from apportion.campaigns.history import Line
+from apportion.campaigns.state import Settings
+from apportion.campaigns.status import Status, resource_heading
+
+
+def cell(value: Any) -> str:
+    """A setting or an outcome in a cell of a table."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {cell(item)}" for name, item in value.items()) or "–"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "–"
+    return str(value)
+
+
+class Rows(NamedTuple):
+    """A table in words, for a terminal or a page: each column with its side (left, right), and what is in them."""
+
+    columns: Mapping[str, str]
+    rows: Sequence[tuple[str, ...]]
+
+
+def setting_rows(settings: Settings) -> Rows:
+    """All settings, as people read them."""
+    named = [(option.replace("_", " "), cell(plain(value))) for option, value in settings._asdict().items()]
+    return Rows({"setting": "left", "value": "left"}, named)
+
+
+def split_rows(split: Split, unit: str) -> Rows:
+    """A split with, for each arm, amount, share, mean, chance of being best and reason."""
+    rows = []
+    for name, amount in zip(split.amounts, alike(list(split.amounts.values()))):
+        belief = split.beliefs[name]
+        mean = "–" if math.isnan(belief.mean) else interval(belief)
+        best = percent(belief.probability_best)
+        rows.append((name, amount, percent(split.shares[name]), mean, best, split.reasons[name]))
+    columns = {
+        "arm": "left", f"amount {unit}".strip(): "right", "share": "right",
+        "mean per unit (interval)": "right", "best": "right", "why": "left",
+    }  # fmt: skip
+    return Rows(columns, rows)
+
+
+def status_rows(status: Status) -> Rows:
+    """Each arm with its bounds, the amount that counts, mean with interval, and chance of being best."""
+    resources = alike([None if arm.belief is None else arm.belief.resource for arm in status.arms])
+    rows = []
+    for arm, resource in zip(status.arms, resources):
+        free = (arm.minimum, arm.maximum) == (0.0, 1.0)
+        bounds = "" if free else f"{percent(arm.minimum)} to {percent(arm.maximum)}"
+        belief = arm.belief
+        if belief is None:
+            mean = best = "–"
+        else:
+            mean = "not enough data" if math.isnan(belief.mean) else interval(belief)
+            best = percent(belief.probability_best)
+        rows.append((arm.name, arm.state, bounds, resource, mean, best))
+    columns = {
+        "arm": "left", "state": "left", "bounds": "left", resource_heading(status.settings): "right",
+        f"mean per unit ({100 * status.settings.level:.6g}% interval)": "right", "best": "right",
+    }  # fmt: skip
+    return Rows(columns, rows)
+
+
+def history_rows(lines: Sequence[Line]) -> Rows:
+    """Tickets arm by arm: what was advised, spent and earned, and what stood there before it was amended."""
+    texts = [alike([getattr(line, field) for line in lines]) for field in ("advised", "amount", "outcome")]
+    rows = []
+    for line, advised, spent, outcome in zip(lines, *texts):
+        before = ["no data" if old["outcome"] is None else readable(old["outcome"]) for old in line.corrections]
+        state = line.state + (f", was {', '.join(before)}" if before else "")
+        rows.append((str(line.ticket), minutes(line.date), line.arm, advised, spent, outcome, state))
+    columns = {"ticket": "right", "date (UTC)": "left", "arm": "left", "advised": "right", "spent": "right",
+               "outcome": "right", "state": "left"}  # fmt: skip
+    return Rows(columns, rows)

@@ -1,0 +1,92 @@
+"""Tickets that live in a database: only the numbers of the open ones are part of the state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from apportion._common import validation
+from apportion.allocation.tickets import Ticket, Tickets
+from apportion.errors import IncompatibleState, UnknownName
+from apportion.model.sums import Floats
+
+# The tickets used last are held in memory while they hold no more numbers than this, or so many tickets.
+RECENT_NUMBERS = 50_000
+RECENT_TICKETS = 8
+
+
+class Shelf(Tickets):
+    """Which tickets are open; what is in one is looked up by `fetch` when it is needed.
+
+    So the state stays small however long a campaign runs, however many tickets never come home, and any ticket
+    can be amended, however old.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._waiting: set[int] = set()
+        self._recent: dict[int, Ticket] = {}
+        self.fetch: Callable[[int], Ticket] | None = None
+
+    @property
+    def open(self) -> tuple[int, ...]:
+        """The numbers of those with outcomes still to come."""
+        return tuple(sorted(self._waiting))
+
+    def issue(self, amounts: Floats) -> int:
+        """A new ticket's number."""
+        self._issued += 1
+        self._waiting.add(self._issued)
+        self._remember(Ticket(self._issued, amounts))
+        return self._issued
+
+    def find(self, number: int) -> Ticket:
+        """The ticket of that number; an error that says which there are."""
+        if not validation.is_whole(number) or not 1 <= number <= self._issued:
+            shown = ", ".join(map(str, self.open[-10:])) or "none"
+            known = "there is only 1" if self._issued == 1 else f"there are 1 to {self._issued}"
+            known = f"{known} (open: {shown})" if self._issued else "no split was asked for yet"
+            raise UnknownName(f"Ticket {validation.shown(number)} is not known; {known}.")
+        ticket = self._recent.get(number)
+        if ticket is None:
+            if self.fetch is None:
+                raise UnknownName(f"Ticket {number} is in the database, which is not at hand.")
+            ticket = self.fetch(int(number))
+            self._remember(ticket)
+        return ticket
+
+    def settle(self, ticket: Ticket) -> None:
+        """Count a ticket with the open or the completed ones."""
+        if ticket.complete:
+            self._waiting.discard(ticket.number)
+        else:
+            self._waiting.add(ticket.number)
+
+    def _remember(self, ticket: Ticket) -> None:
+        self._recent[ticket.number] = ticket
+        most = max(RECENT_TICKETS, RECENT_NUMBERS // len(ticket.amounts))
+        while len(self._recent) > most:
+            del self._recent[next(iter(self._recent))]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON: how many there were, and which are open, as ranges."""
+        ranges: list[list[int]] = []
+        for number in self.open:
+            if ranges and ranges[-1][1] == number - 1:
+                ranges[-1][1] = number
+            else:
+                ranges.append([number, number])
+        return {"issued": self._issued, "open": ranges}
+
+    @classmethod
+    def from_dict(cls, state: dict[str, Any], arms: int) -> Shelf:
+        """The shelf that `to_dict` wrote."""
+        restored = cls()
+        restored._issued = validation.whole("issued", state["issued"], low=0)
+        last = 0
+        for first, end in state["open"]:
+            if not last < first <= end <= restored._issued:
+                raise IncompatibleState("The saved state is damaged: its open tickets are out of order.")
+            restored._waiting.update(range(first, end + 1))
+            last = end
+        return restored

@@ -1,0 +1,52 @@
+"""`apportion arms`: add, pause, resume, remove or bound an arm of a campaign."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from apportion.cli.campaign import Db, Json, Name
+from apportion.errors import InvalidValue
+
+ACTIONS = ("add", "pause", "resume", "remove", "bound")
+
+
+def arms(
+    name: Name,
+    action: Annotated[str | None, typer.Argument(help="add, pause, resume, remove or bound.")] = None,
+    arm: Annotated[str | None, typer.Argument(help="The arm.")] = None,
+    minimum: Annotated[float | None, typer.Option("--min", help="The smallest share (add, bound).")] = None,
+    maximum: Annotated[float | None, typer.Option("--max", help="The largest share (add, bound).")] = None,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """List the arms, or change one. Nothing that was learned is lost.
+
+    Example: apportion arms ads add radio --min 0.05
+    """
+    from apportion._common.formatting import percent
+    from apportion.campaigns.campaign import Campaign
+    from apportion.cli import show
+
+    campaign = Campaign.open(name, db)
+    if action is not None:
+        if action not in ACTIONS:
+            raise InvalidValue(f"`action` must be one of {', '.join(ACTIONS)}; got {action[:60]!r}.")
+        if arm is None:
+            raise InvalidValue(f"Which arm? apportion arms {name} {action} ARM")
+        bounds = (minimum, maximum) != (None, None)
+        if bounds and action not in ("add", "bound"):
+            raise InvalidValue(f"`--min` and `--max` go with add and bound, not with {action}.")
+        if action == "add":
+            campaign.add_arm(arm, 0.0 if minimum is None else minimum, 1.0 if maximum is None else maximum)
+        elif action == "bound":
+            campaign.bound_arm(arm, minimum, maximum)
+        else:
+            {"pause": campaign.pause_arm, "resume": campaign.resume_arm, "remove": campaign.remove_arm}[action](arm)
+    if json:
+        show.show_json([arm._asdict() for arm in campaign.arms])
+        return
+    columns = {"arm": "left", "state": "left", "minimum": "right", "maximum": "right"}
+    rows = [(arm.name, arm.state, percent(arm.minimum), percent(arm.maximum)) for arm in campaign.arms]
+    show.grid(f"Arms of {name}", columns, rows)

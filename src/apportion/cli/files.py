@@ -1,0 +1,202 @@
+"""`apportion import`, `export`, `restore` and `report`: campaigns as files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from apportion.cli.campaign import Db, Json, Name
+from apportion.errors import InvalidValue
+
+
+def import_(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="A CSV file with a row per date and arm.")],
+    date_column: Annotated[str, typer.Option(help="The column of the dates.")] = "date",
+    arm_column: Annotated[str, typer.Option(help="The column of the arms.")] = "arm",
+    amount_column: Annotated[str, typer.Option(help="The column of the amounts.")] = "amount",
+    outcome_column: Annotated[str, typer.Option(help="The column of the outcomes.")] = "outcome",
+    delimiter: Annotated[str | None, typer.Option(help="Between cells; found out by default.")] = None,
+    decimal: Annotated[str | None, typer.Option(help="comma or point; found out by default.")] = None,
+    add_arms: Annotated[bool, typer.Option("--add-arms", help="Add arms that are not known.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Also if it was imported before.")] = False,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Take in a history: each date becomes a split with its outcomes, in the order of the dates. All rows, or none.
+
+    Example: apportion import ads history.csv --arm-column channel --amount-column spend --outcome-column sales
+    """
+    from apportion._common.dates import order_said
+    from apportion._common.formatting import counted
+    from apportion.campaigns.campaign import Campaign
+    from apportion.campaigns.files import import_history, read_history
+    from apportion.cli import show
+
+    columns: dict[str, Any] = {
+        "date": date_column, "arm": arm_column, "amount": amount_column, "outcome": outcome_column,
+        "delimiter": delimiter, "decimal": decimal,
+    }  # fmt: skip
+    campaign = Campaign.open(name, db)
+    order = order_said(line.date for line in read_history(file, **columns)[0])
+    done = import_history(campaign, file, add_arms=add_arms, again=again, **columns)
+    if json:
+        show.show_json({**done._asdict(), "order": order})
+    else:
+        more = f" Added: {', '.join(done.arms_added)}." if done.arms_added else ""
+        rows, dates = counted(done.rows, "row"), counted(done.tickets, "date")
+        show.say(f"{rows} on {dates} {'was' if done.rows == 1 else 'were'} taken in from {done.file}, {order}.{more}")
+
+
+def export(
+    name: Name,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="A file; printed by default.")] = None,
+    kind: Annotated[str | None, typer.Option("--format", help="csv, json or log; by the file's name.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """The history as csv for spreadsheets; everything as json, or as log (CSV), for `apportion restore`.
+
+    Example: apportion export ads --out ads.csv
+    """
+    from apportion.campaigns import files
+    from apportion.campaigns.campaign import Campaign
+
+    chosen = kind or ("json" if json or (out is not None and out.suffix == ".json") else "csv")
+    writers = {"csv": files.export_csv, "json": files.export_json, "log": files.export_log}
+    if chosen not in writers:
+        raise InvalidValue(f"`--format` must be one of csv, json, log; got {chosen[:60]!r}.")
+    if out is not None and not force and out.exists():
+        raise InvalidValue(f"The file {str(out)!r} is there already; choose another name, or --force to replace it.")
+    text = writers[chosen](Campaign.open(name, db))
+    if out is None:
+        print(text, end="")
+        return
+    write_text(out, text)
+    if not json:
+        print(f"Written: {out}")
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="A file that `apportion export` wrote as json or log.")],
+    name: Annotated[str | None, typer.Option(help="Another name for the campaign.")] = None,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Bring back an exported campaign, with identical state.
+
+    Example: apportion restore ads.json --name "ads again"
+    """
+    from apportion._common.formatting import counted
+    from apportion.campaigns.files import restore_json, restore_log
+    from apportion.cli import show
+
+    text = read_text(file)
+    if text.lstrip()[:1] == "{":
+        campaign = restore_json(text, db=db, name=name)
+    else:
+        campaign = restore_log(text, db=db, name=name or file.stem)
+    if json:
+        show.show_json({"campaign": campaign.name, "events": campaign.version})
+    else:
+        show.say(f"Restored: {campaign.name}, {counted(campaign.version, 'event')}.")
+
+
+def report(
+    name: Name,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="The file; NAME.html by default.")] = None,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """One self-contained HTML page with tables and pictures.
+
+    Example: apportion report ads --out ads.html
+    """
+    from apportion.campaigns.campaign import Campaign
+    from apportion.campaigns.report import campaign_page
+    from apportion.cli import show
+
+    page = campaign_page(Campaign.open(name, db))
+    target = Path(f"{name}.html") if out is None else out
+    try:
+        page.write(target)
+    except OSError as error:
+        raise InvalidValue(f"The file {str(target)!r} cannot be written: {error.strerror}.") from error
+    if json:
+        show.show_json({"campaign": name, "file": str(target)})
+    else:
+        show.say(f"Written: {target}")
+
+
+class Told(NamedTuple):
+    """One line of a file of outcomes."""
+
+    ticket: int | None
+    arm: str
+    outcome: float | None
+    amount: float | None
+
+
+def read_outcomes(path: Path) -> list[Told]:
+    """A CSV file with columns arm and outcome, and maybe amount and ticket; faults are named with their rows."""
+    import csv
+    import io
+
+    from apportion._common import parsing
+    from apportion.campaigns.files import _delimiter, _number, _rows
+
+    text = read_text(path)
+    try:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
+        header = [name.strip().lower() for name in next(reader, [])]
+        if header.count("arm") != 1 or header.count("outcome") != 1:
+            listed = ", ".join(header[:20]) or "none"
+            raise InvalidValue(f"Row 1: columns named arm and outcome are needed; found are {listed}.")
+        rows = list(_rows(reader, {name: place for place, name in enumerate(header)}, len(header)))
+    except csv.Error as error:
+        raise InvalidValue(f"The file {path.name!r} is not CSV: {error}.") from error
+    if not rows:
+        raise InvalidValue(f"The file {path.name!r} has no rows.")
+    columns = [[value.get(name, "") for _, value in rows] for name in ("amount", "outcome")]
+    of_amounts, of_outcomes = parsing.decimals(columns)
+    found = []
+    for row, value in rows:
+        nothing = value["outcome"].lower() in ("", "none", "no data", "na", "nan")
+        outcome = None if nothing else _number(value["outcome"], "outcome", row, of_outcomes)
+        amount = _number(value["amount"], "amount", row, of_amounts) if value.get("amount") else None
+        ticket = None
+        if value.get("ticket"):
+            if not value["ticket"].isascii() or not value["ticket"].isdigit() or len(value["ticket"]) > 15:
+                raise InvalidValue(f"Row {row}: the ticket must be a number; got {value['ticket'][:50]!r}.")
+            ticket = int(value["ticket"])
+        found.append(Told(ticket, value["arm"], outcome, amount))
+    return found
+
+
+def read_text(path: Path) -> str:
+    """A text file, or one sentence."""
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeError as error:
+        from apportion._common.parsing import NOT_UTF8
+
+        raise InvalidValue(f"The file {path.name!r} cannot be read: {NOT_UTF8}.") from error
+    except (OSError, ValueError) as error:
+        raise InvalidValue(f"The file {str(path)!r} cannot be read: {getattr(error, 'strerror', error)}.") from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file; an old one stays until the new one is whole."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        draft.write_text(text, encoding="utf-8", newline="")
+        os.replace(draft, path)
+    except (OSError, ValueError) as error:
+        draft.unlink(missing_ok=True)
+        raise InvalidValue(
+            f"The file {str(path)!r} cannot be written: {getattr(error, 'strerror', error)}."
+        ) from error

@@ -1,0 +1,155 @@
+"""Campaigns for people and machines: tables and JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from apportion._common import parsing
+from apportion._common.formatting import counted, readable
+from apportion.allocation.split import Split
+from apportion.campaigns.campaign import Campaign
+from apportion.campaigns.content import plain
+from apportion.campaigns.status import Status
+from apportion.campaigns.tables import split_rows, status_rows
+from apportion.errors import InvalidValue
+
+# Where text has fewer characters of room than the first, headings and dates are broken between words; where it has
+# fewer than the second, the borders go.
+_COMFORTABLE, _READABLE = 24, 8
+
+
+def console() -> Console:
+    """A terminal as wide as it is; a pipe gets room for sentences."""
+    plain = Console()
+    return plain if plain.is_terminal else Console(width=max(plain.width, 120))
+
+
+def say(sentence: str) -> None:
+    """Print a sentence as it is: names may hold brackets."""
+    console().print(Text(sentence))
+
+
+def show_json(content: Any) -> None:
+    """Print plain data; what is not a number in JSON becomes null."""
+    print(json.dumps(plain(content), indent=2, allow_nan=False, ensure_ascii=True))
+
+
+def grid(
+    title: str,
+    columns: Mapping[str, str],
+    rows: Iterable[Iterable[Any]],
+    note: str = "",
+    unbroken: Collection[str] = (),
+) -> None:
+    """Print a table; `columns` maps each name to its side, left or right.
+
+    On a narrow terminal text wraps, a long name even inside; a number does not, nor a word of the columns `unbroken`.
+    """
+    out = console()
+    shown = [[cell if isinstance(cell, str) else readable(cell) for cell in row] for row in rows]
+    texts = {name: [name, *(row[place] for row in shown)] for place, name in enumerate(columns)}
+    numbers = [name for name, side in columns.items() if side == "right" and " " not in "".join(texts[name][1:])]
+    whole = {*unbroken, *numbers}
+
+    def fits(room: int) -> bool:
+        """Whether there is so much room for each text, beside what must not break and the borders."""
+        sizes = {
+            name: max(cell_len(line) for text in texts[name] for line in ["", *text.split("\n")]) for name in texts
+        }
+        wanted = sum(size if name in whole else min(size, room) for name, size in sizes.items())
+        return wanted + 3 * len(columns) + 1 <= out.width
+
+    table = Table(title=Text(title), title_justify="left")
+    if not fits(_COMFORTABLE):
+        texts |= {name: [text.replace(" ", "\n") for text in texts[name]] for name in whole}
+    if not fits(_READABLE):
+        table.box, table.padding, table.pad_edge = None, (0, 1, 0, 0), False
+    for name, side in columns.items():
+        kept = name in whole
+        table.add_column(
+            Text(texts[name][0]), justify="right" if side == "right" else "left", no_wrap=kept,
+            overflow="ellipsis" if kept else "fold",
+        )  # fmt: skip
+    cells = [map(Text, texts[name][1:]) for name in columns]
+    for row in zip(*cells):
+        table.add_row(*row)
+    out.print(table)
+    if note:
+        out.print(Text(note))
+
+
+def show_split(campaign: Campaign, split: Split) -> None:
+    """Print a split and how to record its outcomes."""
+    unit = campaign.settings.unit or ""
+    title = f"{campaign.name}: ticket {split.ticket}, {readable(split.budget)} {unit}".rstrip()
+    pairs = " ".join(f"{_quoted(name)}=…" for name, amount in split.amounts.items() if amount > 0)
+    note = f"{split.note} Then: apportion record {_quoted(campaign.name)} --ticket {split.ticket} {pairs}".strip()
+    grid(title, *split_rows(split, unit), note)
+
+
+def show_status(status: Status) -> None:
+    """Print where a campaign stands."""
+    settings = status.settings
+    title = f"{status.name}: {settings.policy}, {counted(status.period, 'period')}"
+    grid(title, *status_rows(status), status.beliefs.note, unbroken=("state",))
+    budget = f"{readable(settings.budget)} {settings.unit or ''}".rstrip()
+    # What is learned has its own sentence among the notes.
+    noise = f"; b = {settings.b:g}; σ = {readable(settings.sigma)}" if status.beliefs.learned is None else ""
+    lines = [
+        f"Budget {budget}{noise}.",
+        "Open tickets: " + (", ".join(map(str, status.open_tickets[-10:])) or "none") + ".",
+    ]
+    if not math.isnan(status.expected_regret):
+        lines.append(f"Expected regret of the present split: {readable(status.expected_regret)} per period.")
+    say("\n".join([*lines, *status.notes]))
+
+
+# What `pairs` may be asked for that is a part of the budget.
+SHARES = ("minimum", "maximum", "pin")
+
+
+def pairs(given: Iterable[str], what: str = "outcome") -> dict[str, float | None]:
+    """'a=812' as a name and a number; 'a=none' for no data."""
+    found: dict[str, float | None] = {}
+    for text in given:
+        name, mark, value = text.rpartition("=")
+        if not mark or not name:
+            article = "An" if what[0] in "aeiou" else "A"
+            raise InvalidValue(f"{article} {what} must be written as arm=number; got {text[:60]!r}.")
+        if name in found:
+            raise InvalidValue(f"Arm '{name}' is given twice.")
+        if what == "outcome" and value.strip().lower() in ("none", "no-data", "nodata", "na"):
+            found[name] = None
+            continue
+        found[name] = number(value, f"the {what} of '{name}'", what in SHARES)
+    return found
+
+
+def numbers(given: Iterable[str], what: str) -> dict[str, float]:
+    """'a=0.1' as a name and a number."""
+    return {name: value for name, value in pairs(given, what).items() if value is not None}
+
+
+def number(text: str, what: str, share: bool = False) -> float:
+    """A number that a person or a program typed: as Python writes it, else as people do where that is clear."""
+    try:
+        return float(text.strip().replace("_", ""))
+    except ValueError:
+        if share:
+            allowed = "a share from 0 to 1, for example 0.6"
+            raise InvalidValue(f"{what[:1].upper()}{what[1:]} must be {allowed}; got {text[:60]!r}.") from None
+        return parsing.number(text, what)
+
+
+def _quoted(name: str) -> str:
+    import shlex
+
+    return shlex.quote(name)

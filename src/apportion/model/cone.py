@@ -1,0 +1,305 @@
+"""The exact law, for Gaussian noise, of the worst monotone weighting of noise.
+
+The supremum over 0 < a_1 <= ... <= a_t of sum(a_s xi_s) / sqrt(sum(a_s^2)) is the norm of the projection of
+the noise on a cone, the type-B Weyl chamber, so its law is a mixture of chi laws whose weights are the
+intrinsic volumes of that cone. It answers the second open question of the paper: the supremum grows as
+sqrt(log t), where Proposition 1 prints log t.
+
+`cone_radius` and `supremum` are kernels: bare formulas that run plain and compiled. The others validate.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from apportion._common.compiled import kernel
+from apportion._common.validation import number, refuse, whole
+
+__all__ = [
+    "cone_closed_form",
+    "cone_quantile",
+    "cone_radius",
+    "cone_supremum",
+    "cone_table",
+    "cone_tail",
+    "cone_weights",
+    "harmonic",
+    "supremum",
+]
+
+Floats = NDArray[np.float64]
+
+_EULER = 0.5772156649015329
+_LARGEST_COUNT = 10**18  # to here the weights beyond _LEVELS add up to less than 1e-80
+_SMALLEST_LEVEL = 1e-100
+_LEVELS = 160
+_PRODUCT = 256  # factors of the generating function that are multiplied one by one
+_POWERS = 16
+
+
+# ---- the law ----
+
+
+def harmonic(n: int) -> float:
+    """H_n = 1 + 1/2 + ... + 1/n, and H_0 = 0.
+
+    >>> round(harmonic(1000), 6)
+    7.485471
+    """
+    n = whole("n", n, low=0)
+    if n < 64:
+        return math.fsum(1.0 / i for i in range(1, n + 1))
+    x = 1.0 / float(n) / float(n)
+    return math.log(n) + _EULER + 0.5 / n - x * (1 / 12 - x * (1 / 120 - x / 252))
+
+
+@functools.cache
+def _products() -> Floats:
+    """Row t: the coefficients of prod over i <= t of (z + 2i - 1)/(2i), with no cancellation."""
+    rows = np.zeros((_PRODUCT + 1, _LEVELS + 1))
+    rows[0, 0] = 1.0
+    for i in range(1, _PRODUCT + 1):
+        rows[i] = rows[i - 1] * ((2 * i - 1) / (2 * i))
+        rows[i, 1:] += rows[i - 1, :-1] / (2 * i)
+    return rows
+
+
+def _log_half_ratio(t: Floats) -> Floats:
+    """log(Gamma(t + 1/2) / Gamma(t + 1)); the next term is below 1e-16 from t = 64 on."""
+    x = 1.0 / (t * t)
+    return np.asarray(-0.5 * np.log(t) - (1 / 8 - x * (1 / 192 - x / 640)) / t)
+
+
+def _weights(counts: Floats) -> Floats:
+    """Rows of weights v_0 .. v_160, one for each count.
+
+    The factors beyond 256 are exp(sum of (-1)^(j-1) P_j z^j / j) with power sums P_j from the Hurwitz zeta
+    function; P_2 and on are tiny, so each weight keeps its relative accuracy, also where it is 1e-60.
+    """
+    from scipy.special import digamma, zeta
+
+    rows: Floats = _products()[np.minimum(counts, _PRODUCT).astype(np.int64)]
+    large = np.flatnonzero(counts > _PRODUCT)
+    if large.size == 0:
+        return rows
+    t = counts[large]
+    start = np.full(1, float(_PRODUCT))
+    signed = np.empty((large.size, _POWERS))
+    signed[:, 0] = 0.5 * (digamma(t + 0.5) - digamma(start + 0.5))
+    for j in range(2, _POWERS + 1):
+        signed[:, j - 1] = -((-0.5) ** j) * (zeta(j, start + 0.5) - zeta(j, t + 0.5))
+    series = np.zeros((large.size, _LEVELS + 1))
+    series[:, 0] = np.exp(_log_half_ratio(t) - _log_half_ratio(start))
+    for k in range(1, _LEVELS + 1):
+        reach = min(k, _POWERS)
+        series[:, k] = np.sum(signed[:, :reach] * series[:, k - reach : k][:, ::-1], axis=1) / k
+    first = _products()[_PRODUCT]
+    total = np.zeros_like(series)
+    for k in range(_LEVELS + 1):
+        total[:, k:] += series[:, k : k + 1] * first[: _LEVELS + 1 - k]
+    rows[large] = total
+    return rows
+
+
+@functools.cache
+def _chi_scale() -> Floats:
+    return np.array([math.lgamma(k / 2 + 1) for k in range(_LEVELS + 1)])
+
+
+def _tail(x: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """P(sup >= x) and its density at each x > 0, for the weights in the row of the same index.
+
+    P(chi2_{k+2} >= x^2) = P(chi2_k >= x^2) + (x^2/2)^(k/2) exp(-x^2/2) / Gamma(k/2 + 1): only positive terms.
+    """
+    from scipy.special import erfc
+
+    y = 0.5 * x * x
+    orders = np.arange(_LEVELS + 1) / 2
+    steps = np.exp(orders * np.log(y)[:, None] - y[:, None] - _chi_scale())
+    tails = np.zeros_like(steps)
+    tails[:, 1] = erfc(np.sqrt(y))
+    tails[:, 3::2] = steps[:, 1:-2:2]
+    tails[:, 2::2] = steps[:, :-1:2]
+    tails[:, 1::2] = np.cumsum(tails[:, 1::2], axis=1)
+    tails[:, 2::2] = np.cumsum(tails[:, 2::2], axis=1)
+    tails = np.minimum(tails, 1.0)
+    return np.sum(weights * tails, axis=1), np.sum(weights * steps * (2 * orders), axis=1) / x
+
+
+def _quantiles(level: float, counts: Floats) -> Floats:
+    """x with P(sup >= x) = level for each count: Newton on the log tail, held in a bracket."""
+    weights = _weights(counts)
+    low = np.zeros(len(counts))
+    high = np.array([cone_closed_form(level, int(t)) for t in counts])
+    none = 1.0 - weights[:, 0] <= level
+    x = high.copy()
+    for _ in range(200):
+        tail, density = _tail(x, weights)
+        above = tail > level
+        low, high = np.where(above, x, low), np.where(above, high, x)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = x + (np.log(tail) - math.log(level)) * tail / density
+        inside = (step >= low) & (step <= high)
+        following = np.where(inside, step, 0.5 * (low + high))
+        settled = np.abs(following - x) <= 4e-16 * x
+        x = following
+        if bool(np.all(settled | none)):
+            break
+    return np.where(none, 0.0, x)
+
+
+def cone_weights(t: int) -> Floats:
+    """v_k, k = 0 .. min(t, 160), with sum of v_k z^k = prod over i <= t of (z + 2i - 1)/(2i).
+
+    v_k is the chance that the projection of Gaussian noise on the cone 0 <= a_1 <= ... <= a_t has k levels
+    above zero: a sum of independent Bernoulli(1/(2i)) counts. v_0 = C(2t, t)/4^t. What is cut off at 160 adds
+    up to less than 1e-80. Each weight above 1e-100 is exact to 1e-13 of itself; t up to 1e18.
+
+    >>> cone_weights(2)
+    array([0.375, 0.5  , 0.125])
+    """
+    t = whole("t", t, low=1, high=_LARGEST_COUNT)
+    return _weights(np.array([float(t)]))[0, : min(t, _LEVELS) + 1]
+
+
+@overload
+def cone_tail(x: float, t: int) -> float: ...
+@overload
+def cone_tail(x: Floats, t: int) -> Floats: ...
+def cone_tail(x: Any, t: int) -> Any:
+    """P(sup >= x) = sum over k >= 1 of v_k P(chi2_k >= x^2), x > 0; a number or an array of them.
+
+    Exact for independent standard Gaussian noise (divide x by sigma for another); accurate relatively, deep
+    in the tail. For other sub-Gaussian noise it is not a bound: use `corrected_tail`.
+
+    >>> round(cone_tail(1.0, 1), 6)
+    0.158655
+    """
+    t = whole("t", t, low=1, high=_LARGEST_COUNT)
+    values = np.asarray(x, dtype=float)
+    if not bool(np.all(values > 0)):
+        raise refuse("x", "a number above 0, or an array of them", x)
+    weights = _weights(np.array([float(t)]))
+    tail = _tail(np.minimum(values, 1e100).ravel(), weights)[0].reshape(values.shape)
+    return float(tail) if values.ndim == 0 else tail
+
+
+def cone_quantile(level: float, t: int) -> float:
+    """The x with P(sup >= x) = level: the inverse of `cone_tail`, 0.0 where level >= P(sup > 0) = 1 - v_0.
+
+    Gaussian noise, sigma = 1. It grows as sqrt(log t), where Proposition 1 prints log t.
+
+    >>> round(cone_quantile(0.001, 1000), 2)
+    4.54
+    """
+    level = number("level", level, low=_SMALLEST_LEVEL, below=1.0)
+    t = whole("t", t, low=1, high=_LARGEST_COUNT)
+    return float(_quantiles(level, np.array([float(t)]))[0])
+
+
+def cone_closed_form(level: float, t: int) -> float:
+    """sqrt(H_t / 2) + sqrt(2 log(1/level)), an upper bound on `cone_quantile` for every t.
+
+    Gaussian noise: E[sup+]^2 <= H_t/2, and the supremum moves at most as far as the noise does (1-Lipschitz).
+
+    >>> round(cone_closed_form(0.001, 1000), 2)
+    5.65
+    """
+    level = number("level", level, above=0.0, high=1.0)
+    return math.sqrt(harmonic(whole("t", t, low=1)) / 2) + math.sqrt(-2.0 * math.log(level))
+
+
+def cone_table(horizon: int, level: float) -> tuple[Floats, Floats]:
+    """(counts, quantiles) for `cone_radius`: exact at 1 .. 64, then at counts 5% apart up to `horizon`.
+
+    >>> counts, quantiles = cone_table(1000, 0.001)
+    >>> int(counts[-1]), round(float(quantiles[-1]), 2)
+    (1000, 4.54)
+    """
+    horizon = whole("horizon", horizon, low=1, high=_LARGEST_COUNT)
+    level = number("level", level, low=_SMALLEST_LEVEL, below=1.0)
+    counts = list(range(1, min(horizon, 64) + 1))
+    while counts[-1] < horizon:
+        counts.append(min(horizon, math.ceil(counts[-1] * 1.05)))
+    grid = np.array(counts, dtype=float)
+    # Neighbouring quantiles may differ by less than the solver's last digit: keep them in order.
+    return grid, np.maximum.accumulate(_quantiles(level, grid))
+
+
+# ---- the supremum itself, and the radius ----
+
+
+@kernel
+def supremum(noise: Floats) -> float:
+    """`cone_supremum` without checks: pools neighbours that fall, then the norm of what is above zero."""
+    t = len(noise)
+    best = -math.inf
+    suffix = 0.0
+    for s in range(t - 1, -1, -1):
+        suffix += noise[s]
+        best = max(best, suffix / math.sqrt(t - s))
+    if best <= 0.0:
+        return best
+    totals = np.empty(t)
+    sizes = np.empty(t)
+    blocks = 0
+    for s in range(t):
+        totals[blocks] = noise[s]
+        sizes[blocks] = 1.0
+        blocks += 1
+        while blocks > 1 and totals[blocks - 2] * sizes[blocks - 1] >= totals[blocks - 1] * sizes[blocks - 2]:
+            totals[blocks - 2] += totals[blocks - 1]
+            sizes[blocks - 2] += sizes[blocks - 1]
+            blocks -= 1
+    square = 0.0
+    for k in range(blocks):
+        if totals[k] > 0.0:
+            square += totals[k] * totals[k] / sizes[k]
+    return math.sqrt(square)
+
+
+def cone_supremum(noise: ArrayLike) -> float:
+    """sup over 0 < a_1 <= ... <= a_t of sum(a_s xi_s) / sqrt(sum(a_s^2)), in O(t).
+
+    Where some sum of the last values is positive, it is the norm of the positive part of the isotonic
+    (increasing) regression of the noise. Otherwise it is reached on an edge of the cone, weights (0, ..., 0,
+    1, ..., 1): the largest (sum of the last n values)/sqrt(n), a number at or below 0.
+
+    >>> cone_supremum([-1.0, 3.0, 4.0]), cone_supremum([-1.0, -1.0])
+    (5.0, -1.0)
+    """
+    values = np.asarray(noise, dtype=float)
+    if values.ndim != 1 or values.size == 0 or not bool(np.all(np.isfinite(values))):
+        raise refuse("noise", "a list of at least one finite number", noise)
+    # The supremum scales with the noise: no overflow of squares.
+    largest = float(np.max(np.abs(values))) or 1.0
+    return largest * float(supremum(values / largest))
+
+
+@kernel
+def cone_radius(t: float, counts: Floats, quantiles: Floats, precision: float, sigma: float) -> float:
+    """sigma q / sqrt(R1), with q the quantile of `cone_table` at the first count at or above t.
+
+    Quantiles grow with t, so rounding t up is on the safe side. Beyond the table's last count the radius is
+    infinite: nothing there has been promised. Gaussian noise, shares that never fall.
+
+    >>> table = cone_table(1000, 0.001)
+    >>> round(cone_radius(1000.0, table[0], table[1], 1.0, 1.0), 2)
+    4.54
+    """
+    if precision <= 0.0 or t > counts[-1]:
+        return math.inf
+    low = 0
+    high = len(counts) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if counts[middle] < t:
+            low = middle + 1
+        else:
+            high = middle
+    return float(sigma * quantiles[low] / math.sqrt(precision))

@@ -1,0 +1,243 @@
+"""The sums of `model.sums`, kept exactly over the life of a campaign: in any order, and taken back again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from apportion._common import validation
+from apportion._common.compiled import compiled, kernel
+from apportion.errors import IncompatibleState, InvalidValue
+from apportion.model.sums import MANY_ARMS, Floats, Grid, Sums, grid_terms, rows_of, sums_over, terms, weights
+
+# In periods. Shorter ones forget everything at once anyway.
+SHORTEST_HALF_LIFE = 1e-3
+
+# After so many halvings every number is 0.
+_NOTHING_LEFT = 5000
+
+# Terms are held to this size so that no sum can reach infinity and spoil the exact arithmetic.
+_LARGEST = 1e300
+
+
+@kernel
+def two_sum(a: Any, b: Any) -> Any:
+    """(s, e) with s = fl(a + b) and s + e = a + b exactly (Knuth). Numbers or arrays."""
+    total = a + b
+    shadow = total - a
+    return total, (a - (total - shadow)) + (b - shadow)
+
+
+@kernel
+def accumulate(limbs: Any, increment: Any) -> Any:
+    """Add `increment` to the unevaluated sum `limbs`, exactly; returns what the last limb could not take."""
+    rest = increment
+    for place in range(len(limbs)):
+        limbs[place], rest = two_sum(limbs[place], rest)
+    return rest
+
+
+@kernel
+def accumulate_columns(limbs: Floats, increments: Floats) -> None:
+    """`accumulate` entry by entry; on return `increments` holds the rests."""
+    for row in range(increments.shape[0]):
+        for column in range(increments.shape[1]):
+            increments[row, column] = accumulate(limbs[:, row, column], increments[row, column])
+
+
+class Statistics:
+    """The eight sums, kept exactly: updates commute, and `revert` undoes `update` to the last bit.
+
+    Each sum is an unevaluated sum of a few floating-point numbers without rounding error (error-free
+    transformations, Knuth's two-sum), so the statistics are a function of the *set* of outcomes they hold:
+    the order of arrival, merging, and taking outcomes back leave no trace.
+
+    Forgetting: with a half-life of h periods an outcome of age a counts 2^(−a/h). Instead of shrinking the
+    old sums (which would round), new outcomes weigh more, by 2^(period/h), and everything is rescaled by
+    powers of two on reading. Information is then counted as Σ w·A^(2−2b); since w² ≤ w this understates the
+    precision of the weighted estimate, so intervals stay on the safe side for the *noise*; they do not cover
+    the drift.
+
+    `b` may also be several orders, evenly spaced from the first to the last: then these are `GridSums`.
+
+    >>> past = Statistics(arms=2, b=0.75)
+    >>> past.update([0.5, 0.5], [2.0, 1.0])
+    >>> past.update([1.0, 0.0], [3.0, np.nan])      # nothing spent on the second arm: nothing observed
+    >>> past.sums().reward.tolist(), past.sums().count.tolist()
+    ([5.0, 1.0], [2.0, 1.0])
+    >>> past.revert([0.5, 0.5], [2.0, 1.0])
+    >>> past.sums().reward.tolist()
+    [3.0, 0.0]
+    """
+
+    def __init__(self, arms: int, b: float | Sequence[float], half_life: float | None = None) -> None:
+        # Typed as a number, which it is but where b is to be learned.
+        order: Any = _orders(b) if isinstance(b, Sequence) else validation.number("b", b, low=0.0, high=1.0)
+        self.b = order
+        self._kind: Any = Grid(order) if isinstance(b, Sequence) else Sums
+        self.half_life = (
+            None if half_life is None else validation.number("half_life", half_life, low=SHORTEST_HALF_LIFE)
+        )
+        self.period = 0
+        # In whole half-lives: weights are 2^(period / half_life − anchor), kept from growing large.
+        self._anchor = 0
+        self._limbs = np.zeros((2, rows_of(self._kind), validation.whole("arms", arms, low=0)))
+
+    @property
+    def arms(self) -> int:
+        """How many arms there are."""
+        return int(self._limbs.shape[2])
+
+    def update(self, amounts: ArrayLike, outcomes: ArrayLike, period: int | None = None) -> None:
+        """Take in outcomes, one per arm; NaN, or an amount of 0, means that nothing was observed.
+
+        `period` is when the amounts were spent; only forgetting looks at it. The present period by default.
+        """
+        self._add(amounts, outcomes, period, 1.0)
+
+    def revert(self, amounts: ArrayLike, outcomes: ArrayLike, period: int | None = None) -> None:
+        """Take back outcomes that `update` took in with the same arguments, exactly."""
+        self._add(amounts, outcomes, period, -1.0)
+
+    def advance(self, periods: int = 1) -> None:
+        """Let time pass: everything known is `periods` older. Without a half-life this changes nothing."""
+        self.period += validation.whole("periods", periods, low=0)
+        if self.half_life is not None:
+            halvings = int(self.period // self.half_life) - self._anchor
+            if halvings > 64:  # a power of two: exact
+                self._limbs, self._anchor = (
+                    np.ldexp(self._limbs, -min(halvings, _NOTHING_LEFT)),
+                    self._anchor + halvings,
+                )
+
+    def merge(self, other: Statistics) -> None:
+        """Take in all that `other` holds: as if its outcomes had been observed here."""
+        mine, theirs = ((s.arms, s.b, s.half_life, s.period) for s in (self, other))
+        if mine != theirs:
+            raise InvalidValue(f"`other` must have the same arms, b, half-life and period {mine}; got {theirs}.")
+        for limb in np.ldexp(other._limbs, other._anchor - self._anchor):
+            self._accumulate(limb.copy())
+
+    def add_arms(self, arms: int = 1) -> None:
+        """Make room for arms that nothing is known about, after those there are."""
+        count = validation.whole("arms", arms, low=1)
+        self._limbs = np.concatenate([self._limbs, np.zeros((*self._limbs.shape[:2], count))], axis=2)
+
+    def sums(self) -> Any:
+        """`Sums`, or `GridSums`, as of the present period, each the correctly rounded exact sum."""
+        values = _rounded(self._limbs)
+        if self.half_life is not None:
+            values /= self._weight(self.period)
+        return sums_over(self._kind, values)
+
+    def _weight(self, period: int) -> float:
+        """2^(period / half-life − anchor), with the whole half-lives split off: they must scale exactly."""
+        if self.half_life is None:
+            return 1.0
+        halvings, rest = divmod(period, self.half_life)
+        return float(np.ldexp(2.0 ** (rest / self.half_life), max(int(halvings) - self._anchor, -_NOTHING_LEFT)))
+
+    def _add(self, amounts: ArrayLike, outcomes: ArrayLike, period: int | None, sign: float) -> None:
+        amount, outcome = np.asarray(amounts, dtype=np.float64), np.asarray(outcomes, dtype=np.float64)
+        for name, values in (("amounts", amount), ("outcomes", outcome)):
+            if values.shape != (self.arms,):
+                raise validation.refuse(name, f"one number per arm ({self.arms})", f"shape {values.shape}")
+        if not amount.size:
+            return
+        with np.errstate(over="ignore", divide="ignore", under="ignore", invalid="ignore"):
+            # One sum tells whether everything was observed and is finite; then there is nothing to look for.
+            everything = amount.min() > 0.0 and math.isfinite(amount.sum() + outcome.sum())
+            observed = None if everything else _observed(amount, outcome)
+            if observed is not None:
+                amount, outcome = np.where(observed, amount, 1.0), np.where(observed, outcome, 0.0)
+            increments = np.empty(self._limbs.shape[1:])
+            one_order = self._kind is Sums
+            added = terms(outcome, weights(amount, self.b)) if one_order else grid_terms(outcome, amount, self.b)
+            for row, term in zip(increments, added):
+                row[:] = term
+            if observed is not None:
+                increments *= observed
+            largest = _LARGEST if self.half_life is None else _LARGEST * 2.0**-66  # weights stay below 2^66
+            if not np.abs(increments).max() <= largest:
+                np.nan_to_num(increments, copy=False)  # 0·∞, an outcome of 0 from an amount below 1e-308
+                np.clip(increments, -largest, largest, out=increments)
+            weight = sign * self._weight(self.period if period is None else period)
+            if weight != 1.0:
+                increments *= weight
+        self._accumulate(increments)
+
+    def _accumulate(self, increments: Floats) -> None:
+        if self.arms < MANY_ARMS:
+            rest = accumulate(self._limbs, increments)
+        else:
+            compiled(accumulate_columns)(self._limbs, increments)
+            rest = increments
+        if rest.any():  # more digits than the limbs hold: one limb more, and nothing is lost
+            self._limbs = np.concatenate([self._limbs, rest[np.newaxis]])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; `from_dict` restores it to the last bit."""
+        return {
+            "b": self.b,
+            "half_life": self.half_life,
+            "period": self.period,
+            "anchor": self._anchor,
+            "limbs": self._limbs.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, state: dict[str, Any]) -> Statistics:
+        """The statistics that `to_dict` wrote."""
+        limbs = np.array(state["limbs"], dtype=np.float64)
+        restored = cls(limbs.shape[2] if limbs.ndim == 3 else 0, state["b"], state["half_life"])
+        whole_sums = limbs.ndim == 3 and len(limbs) >= 2 and limbs.shape[1:] == restored._limbs.shape[1:]
+        if not whole_sums or not np.isfinite(limbs).all():
+            raise IncompatibleState(
+                f"The saved statistics are damaged: {len(restored._limbs[0])} sums per arm were expected."
+            )
+        restored.period = validation.whole("period", state["period"], low=0)
+        halvings = 0 if restored.half_life is None else int(restored.period // restored.half_life)
+        restored._anchor = validation.whole("anchor", state["anchor"], low=0, high=halvings)
+        restored._limbs = limbs
+        return restored
+
+
+def _orders(given: Sequence[float]) -> tuple[float, ...]:
+    """Values of b, checked: one, or several at even steps."""
+    orders = tuple(validation.number("b", value, low=0.0, high=1.0) for value in given)
+    steps = np.diff(orders)
+    if not orders or (len(orders) > 1 and not (steps.min() > 0.0 and np.ptp(steps) < 1e-9)):
+        raise validation.refuse("b", "a number, or several rising at even steps", list(given))
+    return orders
+
+
+def _observed(amount: Floats, outcome: Floats) -> NDArray[np.bool_]:
+    """Where an amount was spent and an outcome came back; an error where a number is none that can be."""
+    if not (np.isfinite(amount) & (amount >= 0.0)).all():
+        raise validation.refuse(
+            "amounts", "finite numbers of at least 0", amount[~(amount >= 0.0) | np.isinf(amount)]
+        )
+    if np.isinf(outcome).any():
+        raise validation.refuse("outcomes", "finite numbers, or NaN where nothing came back", outcome)
+    return (amount > 0.0) & ~np.isnan(outcome)
+
+
+def _rounded(limbs: Floats) -> Floats:
+    """The correctly rounded sum over the first axis."""
+    if len(limbs) == 2:
+        return np.asarray(limbs[0] + limbs[1])
+    parts = limbs.copy()
+    for _ in range(len(parts)):  # distil: afterwards no part reaches half a unit in the last place above it
+        for place in range(len(parts) - 1, 0, -1):
+            parts[place - 1], parts[place] = two_sum(parts[place - 1], parts[place])
+    values = np.asarray(parts[0])
+    # Exactly between two floats, what lies below decides, and only a sum in one go gets that right.
+    tied = (np.abs(parts[1]) * 2.0 >= np.spacing(np.abs(values)) / 2.0) & (parts[2:] != 0.0).any(axis=0)
+    if tied.any():
+        for index in zip(*np.nonzero(tied)):
+            values[index] = math.fsum(limbs[(slice(None), *index)])
+    return values

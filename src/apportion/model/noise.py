@@ -1,0 +1,256 @@
+"""The families of noise ξ in the law Y = A·μ + A^b·σ·ξ: mean 0, and 1-sub-Gaussian unless flagged.
+
+A family is an immutable record, and `draw_noise` is generic over its type, so a family of one's own is one class
+and one body:
+
+>>> class Cosine(Noise, NamedTuple("_Cosine", [])):
+...     name = "cosine"
+...     proxy = 1.0
+>>> @implements(draw_noise, Cosine)
+... def _cosine(noise, amount, rng):
+...     return math.sqrt(2.0) * math.cos(2.0 * math.pi * rng.random())
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, NamedTuple, Self
+
+import numpy as np
+
+from apportion._common.compiled import generic, implements, kernel
+from apportion._common.validation import number, refuse
+
+Generator = np.random.Generator
+
+_ROOT_THREE: Final = math.sqrt(3.0)
+_ROOT_HALF: Final = math.sqrt(0.5)
+_MOST_EPOCHS: Final = 2.0**53
+
+
+@generic
+def draw_noise(noise: Any, amount: float, rng: Generator) -> float:  # type: ignore[empty-body]
+    """One ξ of the family `noise`, mean 0, for an arm that got `amount` > 0; `rng` moves on."""
+
+
+class Noise(tuple[Any, ...]):
+    """A family of standardised noise ξ: independent draws, mean 0. The base of every family.
+
+    A family has a `name`, a `proxy` (the smallest v with E e^(λξ) ≤ e^(vλ²/2) for all λ; infinite where there
+    is none) and a `variance` (1 unless said otherwise). Equality looks at the family as well as its
+    parameters: as bare tuples, `Gaussian()` and `Laplace()` would be equal.
+    """
+
+    __slots__ = ()
+    name: ClassVar[str]
+    proxy: float
+    variance: float = 1.0
+
+    @property
+    def sub_gaussian(self) -> bool:
+        """Whether ξ is 1-sub-Gaussian, the assumption behind every guarantee."""
+        return self.proxy <= 1.0
+
+    def describe(self) -> dict[str, Any]:
+        """The family as JSON-friendly values; `noise_family` reads them back.
+
+        >>> StudentT(degrees=4).describe()
+        {'name': 'student', 'degrees': 4.0}
+        """
+        return {"name": self.name, **self._asdict()}  # type: ignore[attr-defined]
+
+    def __repr__(self) -> str:
+        # Not by `__name__`, as NamedTuple has it: `kernels.compiled` lengthens the name for its cache.
+        values = ", ".join(f"{name}={value!r}" for name, value in self._asdict().items())  # type: ignore[attr-defined]
+        return f"{type(self).__qualname__}({values})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and tuple.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((self.name, tuple.__hash__(self)))
+
+    def __bool__(self) -> bool:
+        return True  # a family without parameters is an empty tuple, yet not nothing
+
+
+class Gaussian(Noise, NamedTuple("_Gaussian", [])):
+    """Standard normal."""
+
+    __slots__ = ()
+    name = "gaussian"
+    proxy = 1.0
+
+
+class UniformNoise(Noise, NamedTuple("_Uniform", [])):
+    """Uniform on [−√3, √3], which has variance 1 and proxy 1."""
+
+    __slots__ = ()
+    name = "uniform"
+    proxy = 1.0
+
+
+class Rademacher(Noise, NamedTuple("_Rademacher", [])):
+    """+1 or −1 with equal chance."""
+
+    __slots__ = ()
+    name = "rademacher"
+    proxy = 1.0
+
+
+class CentredBernoulli(Noise, NamedTuple("_Bernoulli", [("p", float)])):
+    """ξ = (X − p)/s with X ~ Bernoulli(p) and s² = (1 − 2p)/(2·log((1 − p)/p)) (1/4 at p = 1/2).
+
+    s² is the optimal sub-Gaussian proxy of X − p (Kearns and Saul 1998), so ξ has proxy exactly 1. Its
+    variance is p·(1 − p)/s² ≤ 1, with equality at p = 1/2 only, where ξ is Rademacher.
+
+    >>> round(CentredBernoulli(0.2).variance, 4)
+    0.7394
+    """
+
+    __slots__ = ()
+    name = "bernoulli"
+    proxy = 1.0
+
+    def __new__(cls, p: float = 0.2) -> Self:
+        return super().__new__(cls, number("p", p, above=0, below=1))
+
+    @property
+    def variance(self) -> float:  # type: ignore[override]
+        """The variance p·(1 − p)/s², at most 1."""
+        return self.p * (1.0 - self.p) / bernoulli_proxy(self.p)
+
+
+class Laplace(Noise, NamedTuple("_Laplace", [])):
+    """Laplace with variance 1. Its tails are exponential: not sub-Gaussian, outside of the guarantees."""
+
+    __slots__ = ()
+    name = "laplace"
+    proxy = math.inf
+
+
+class StudentT(Noise, NamedTuple("_StudentT", [("degrees", float)])):
+    """Student's t with `degrees` > 2 degrees of freedom, scaled to variance 1.
+
+    Its tails are polynomial: not sub-Gaussian, outside of the guarantees.
+    """
+
+    __slots__ = ()
+    name = "student"
+    proxy = math.inf
+
+    def __new__(cls, degrees: float = 5.0) -> Self:
+        return super().__new__(cls, number("degrees", degrees, above=2))
+
+
+class Batch(Noise, NamedTuple("_Batch", [("epochs", float), ("p", float)])):
+    """The paper's motivation: an amount A is a batch of unit epochs (kits, visits), each a success or not.
+
+    With m = max(1, A·epochs, rounded) epochs of Bernoulli(p): ξ = (Binomial(m, p) − m·p)/√(m·p·(1 − p)), of
+    mean 0 and variance 1. The total of m epochs has a standard deviation of order √m, so b = 1/2 is the law
+    this noise belongs to, and ξ tends to a Gaussian as the batch grows.
+
+    Its proxy is s²/(p·(1 − p)), s² as in `CentredBernoulli`: 1 at p = 1/2, above 1 elsewhere. There the
+    guarantees hold with σ·√proxy in the place of σ, and `sub_gaussian` (with proxy 1) is False.
+
+    >>> Batch(epochs=100, p=0.5).sub_gaussian, round(Batch(epochs=100, p=0.1).proxy, 3)
+    (True, 2.023)
+    """
+
+    __slots__ = ()
+    name = "batch"
+
+    def __new__(cls, epochs: float = 100.0, p: float = 0.5) -> Self:
+        return super().__new__(cls, number("epochs", epochs, above=0), number("p", p, above=0, below=1))
+
+    @property
+    def proxy(self) -> float:  # type: ignore[override]
+        """The sub-Gaussian proxy of ξ, at least 1."""
+        return bernoulli_proxy(self.p) / (self.p * (1.0 - self.p))
+
+
+@kernel
+def bernoulli_proxy(p: float) -> float:
+    """The optimal sub-Gaussian proxy of X − p, X ~ Bernoulli(p): (1 − 2p)/(2·log((1 − p)/p)), 1/4 at p = 1/2.
+
+    >>> bernoulli_proxy(0.5), round(bernoulli_proxy(0.1), 6)
+    (0.25, 0.182048)
+    """
+    lean = 1.0 - 2.0 * p
+    if lean == 0.0:
+        return 0.25
+    if abs(lean) < 0.5:
+        # log((1 − p)/p) = 2·artanh(1 − 2p), which keeps its digits as p nears 1/2.
+        return lean / (4.0 * math.atanh(lean))
+    return lean / (2.0 * (math.log1p(-p) - math.log(p)))
+
+
+@implements(draw_noise, Gaussian)
+def _gaussian(noise: Gaussian, amount: float, rng: Generator) -> float:
+    return rng.standard_normal()
+
+
+@implements(draw_noise, UniformNoise)
+def _uniform(noise: UniformNoise, amount: float, rng: Generator) -> float:
+    return _ROOT_THREE * (2.0 * rng.random() - 1.0)
+
+
+@implements(draw_noise, Rademacher)
+def _rademacher(noise: Rademacher, amount: float, rng: Generator) -> float:
+    return 1.0 if rng.random() < 0.5 else -1.0
+
+
+@implements(draw_noise, CentredBernoulli)
+def _bernoulli(noise: CentredBernoulli, amount: float, rng: Generator) -> float:
+    success = 1.0 if rng.random() < noise.p else 0.0
+    return (success - noise.p) / math.sqrt(bernoulli_proxy(noise.p))
+
+
+@implements(draw_noise, Laplace)
+def _laplace(noise: Laplace, amount: float, rng: Generator) -> float:
+    return rng.laplace(0.0, _ROOT_HALF)
+
+
+@implements(draw_noise, StudentT)
+def _student(noise: StudentT, amount: float, rng: Generator) -> float:
+    return rng.standard_t(noise.degrees) * math.sqrt((noise.degrees - 2.0) / noise.degrees)
+
+
+@implements(draw_noise, Batch)
+def _batch(noise: Batch, amount: float, rng: Generator) -> float:
+    # Beyond 2^53 the count would no longer be a whole number, and later not fit into 64 bits.
+    epochs = min(max(math.floor(amount * noise.epochs + 0.5), 1.0), _MOST_EPOCHS)
+    successes = rng.binomial(int(epochs), noise.p)
+    return (successes - epochs * noise.p) / math.sqrt(epochs * noise.p * (1.0 - noise.p))
+
+
+_FAMILIES: Final[dict[str, type[Noise]]] = {
+    family.name: family for family in (Gaussian, UniformNoise, Rademacher, CentredBernoulli, Laplace, StudentT, Batch)
+}
+
+
+def noise_family(value: Any) -> Noise:
+    """The family that `value` stands for: a record, a name, or what `describe` gave.
+
+    >>> noise_family("uniform")
+    UniformNoise()
+    >>> noise_family({"name": "student", "degrees": 4})
+    StudentT(degrees=4.0)
+    """
+    if isinstance(value, Noise):
+        return value
+    given = dict(value) if isinstance(value, Mapping) else {"name": value}
+    name = given.pop("name", None)
+    family = _FAMILIES.get(name) if isinstance(name, str) else None
+    if family is None:
+        names = ", ".join(repr(known) for known in _FAMILIES)
+        raise refuse("noise", f"one of {names}, or a noise record", value)
+    fields: tuple[str, ...] = family._fields  # type: ignore[attr-defined]
+    if unknown := sorted(set(map(str, given)) - set(fields)):
+        allowed = f"with {' and '.join(map(repr, fields))}" if fields else "without parameters"
+        raise refuse("noise", f"{name!r} {allowed}", unknown[0])
+    return family(**given)

@@ -1,0 +1,258 @@
+"""What every policy needs to know of the past: eight sums per arm, whatever the number of periods.
+
+For one arm, over the periods s in which it got an amount A_s > 0 and an outcome Y_s came back:
+
+============  =================  ===================================================================
+`count`       n = Σ 1            how many outcomes
+`resource`    S = Σ A            how much was spent
+`noise`       V = Σ A^(2b)       the variance of `reward`, in units of σ²
+`reward`      Y = Σ Y_s          what came back
+`ratio`       Q = Σ Y_s / A      the sum of returns per unit
+`ratio_noise` W = Σ A^(2b−2)     the variance of `ratio`, in units of σ²
+`information` B = Σ A^(2−2b)     the Fisher information about the arm's mean, in units of 1/σ²
+`score`       Z = Σ A^(1−2b)Y_s  information-weighted reward: Z / B is the best linear estimate
+============  =================  ===================================================================
+
+An arm with A = 0 is not observed and adds nothing, also at b = 0 and b = 1. Amounts are raw (5000 EUR, 12
+kits), not shares: a budget that changes from period to period needs no special case.
+
+Where b is to be learned, the last two and Σ Y_s²·A^(−2b) are kept for each of a few orders b (`GridSums`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apportion._common.compiled import generic, implements, kernel
+
+Floats = NDArray[np.float64]
+
+# From this many arms on, compiled loops beat whole-array arithmetic by enough to be worth loading Numba.
+MANY_ARMS = 512
+
+
+class Sums(NamedTuple):
+    """The eight sums of every arm, as arrays; what a policy reads."""
+
+    count: Floats  # type: ignore[assignment]  # hides tuple.count, which nobody needs here
+    resource: Floats
+    noise: Floats
+    reward: Floats
+    ratio: Floats
+    ratio_noise: Floats
+    information: Floats
+    score: Floats
+
+    def take(self, arms: Any) -> Sums:
+        """The sums of some arms, in the order asked for."""
+        return Sums(*(values[arms] for values in self))
+
+
+class Weights(NamedTuple):
+    """What an amount A > 0 alone says about its outcome: the powers of A. Numbers or arrays."""
+
+    amount: Any
+    deviation: Any  # A^b: the outcome's standard deviation, in units of σ
+    noise: Any  # A^(2b)
+    inverse: Any  # 1/A
+    ratio_noise: Any  # A^(2b−2)
+    information: Any  # A^(2−2b)
+    score: Any  # A^(1−2b)
+
+
+@kernel
+def weights(amount: Any, b: float) -> Weights:
+    """The powers of an amount A > 0; number or array.
+
+    One power serves all: with r = A^(1−b), A^b = A / r, and products are ordered so that none underflows before
+    its result does (A² / A^(2b) would be 0/0 at A = 1e-170, b = 0).
+    """
+    root = amount ** (1.0 - b)
+    inverse, inverse_root = 1.0 / amount, 1.0 / root
+    deviation = amount * inverse_root
+    return Weights(
+        amount,
+        deviation,
+        deviation * deviation,
+        inverse,
+        inverse_root * inverse_root,
+        root * root,
+        root * (root * inverse),
+    )
+
+
+@kernel
+def terms(outcome: Any, by: Weights) -> Any:
+    """What one outcome adds to the eight sums, in their order; `by` are the weights of its amount."""
+    return (
+        1.0,
+        by.amount,
+        by.noise,
+        outcome,
+        outcome * by.inverse,
+        by.ratio_noise,
+        by.information,
+        outcome * by.score,
+    )
+
+
+class InformationSums(NamedTuple):
+    """Those of the eight sums that policies around μ* read; a simulation keeps no others for them."""
+
+    count: Floats  # type: ignore[assignment]  # hides tuple.count
+    information: Floats
+    score: Floats
+
+
+class RatioSums(NamedTuple):
+    """Those that policies around μ2 read."""
+
+    count: Floats  # type: ignore[assignment]  # hides tuple.count
+    ratio: Floats
+
+
+class RewardSums(NamedTuple):
+    """Those that policies around μ1 read."""
+
+    count: Floats  # type: ignore[assignment]  # hides tuple.count
+    resource: Floats
+    noise: Floats
+    reward: Floats
+    information: Floats
+    score: Floats
+
+
+class GridSums(NamedTuple):
+    """The sums for several orders b at once, from which b, σ and the means can be learned (`inference.learning`).
+
+    `information`, `score` and `square` = Σ Y²·A^(−2b) have a row per order; the others do not depend on b.
+    """
+
+    orders: Floats
+    count: Floats  # type: ignore[assignment]  # hides tuple.count
+    resource: Floats
+    log_amount: Floats  # Σ log A
+    information: Floats
+    score: Floats
+    square: Floats
+
+    def take(self, arms: Any) -> GridSums:
+        """The sums of some arms, in the order asked for."""
+        return GridSums(self.orders, *(values[..., arms] for values in self[1:]))
+
+
+class Grid(NamedTuple):
+    """The kind of `GridSums` with these orders: one, or several evenly spaced. What a policy that learns b reads.
+
+    Behind the arms that it divides over there may be others, paused or removed: their outcomes tell of the noise too.
+    """
+
+    orders: tuple[float, ...]
+
+
+_APART = 3  # the rows of `GridSums` that do not depend on b
+_PER_ORDER = 3
+
+
+def rows_of(kind: Any) -> int:
+    """How many numbers per arm a kind of sums keeps; a kind is a record type such as `Sums`, or a `Grid`."""
+    return _APART + _PER_ORDER * len(kind.orders) if isinstance(kind, Grid) else len(kind._fields)
+
+
+def sums_over(kind: Any, table: Floats) -> Any:
+    """The sums whose rows are those of `table`: views, not copies."""
+    if not isinstance(kind, Grid):
+        return kind(*table)
+    by_order = table[_APART:].reshape(_PER_ORDER, len(kind.orders), table.shape[1])
+    return GridSums(np.array(kind.orders), *table[:_APART], *by_order)
+
+
+def no_sums(kind: Any, arms: int) -> Any:
+    """The sums of a kind before anything was observed."""
+    return sums_over(kind, np.zeros((rows_of(kind), arms)))
+
+
+@generic
+def observe(seen: Any, arm: int, outcome: float, by: Weights) -> None:
+    """Add one outcome to the sums of `arm`, in place. The simulation's inner loop."""
+
+
+@implements(observe, Sums)
+def _observe_all(seen: Any, arm: int, outcome: float, by: Weights) -> None:
+    count, resource, noise, reward, ratio, ratio_noise, information, score = terms(outcome, by)
+    seen.count[arm] += count
+    seen.resource[arm] += resource
+    seen.noise[arm] += noise
+    seen.reward[arm] += reward
+    seen.ratio[arm] += ratio
+    seen.ratio_noise[arm] += ratio_noise
+    seen.information[arm] += information
+    seen.score[arm] += score
+
+
+@implements(observe, InformationSums)
+def _observe_information(seen: Any, arm: int, outcome: float, by: Weights) -> None:
+    count, _, _, _, _, _, information, score = terms(outcome, by)
+    seen.count[arm] += count
+    seen.information[arm] += information
+    seen.score[arm] += score
+
+
+@implements(observe, RatioSums)
+def _observe_ratios(seen: Any, arm: int, outcome: float, by: Weights) -> None:
+    count, _, _, _, ratio, _, _, _ = terms(outcome, by)
+    seen.count[arm] += count
+    seen.ratio[arm] += ratio
+
+
+@implements(observe, RewardSums)
+def _observe_rewards(seen: Any, arm: int, outcome: float, by: Weights) -> None:
+    count, resource, noise, reward, _, _, information, score = terms(outcome, by)
+    seen.count[arm] += count
+    seen.resource[arm] += resource
+    seen.noise[arm] += noise
+    seen.reward[arm] += reward
+    seen.information[arm] += information
+    seen.score[arm] += score
+
+
+@kernel
+def order_terms(outcome: Any, root: Any, inverse: Any) -> Any:
+    """What one outcome adds to information, score and square of one order; `root` is A^(1−b), `inverse` 1/A."""
+    scaled = outcome * (root * inverse)
+    return root * root, outcome * (root * (root * inverse)), scaled * scaled
+
+
+@kernel
+def order_step(amount: Any, orders: Any) -> Any:
+    """What A^(1−b) is multiplied by from one order to the next."""
+    return amount ** (orders[0] - orders[1]) if len(orders) > 1 else amount
+
+
+@implements(observe, GridSums)
+def _observe_grid(seen: Any, arm: int, outcome: float, by: Weights) -> None:
+    # Of the weights only the amount may be used: the others know the b that is to be learned.
+    seen.count[arm] += 1.0
+    seen.resource[arm] += by.amount
+    seen.log_amount[arm] += math.log(by.amount)
+    root, step = by.amount ** (1.0 - seen.orders[0]), order_step(by.amount, seen.orders)
+    for place in range(len(seen.orders)):
+        information, score, square = order_terms(outcome, root, by.inverse)
+        seen.information[place, arm] += information
+        seen.score[place, arm] += score
+        seen.square[place, arm] += square
+        root *= step
+
+
+def grid_terms(outcome: Floats, amount: Floats, orders: tuple[float, ...]) -> list[Any]:
+    """`_observe_grid` for all arms at once: what is added to each row."""
+    root, step, inverse = amount ** (1.0 - orders[0]), order_step(amount, orders), 1.0 / amount
+    found = []
+    for _ in orders:
+        found.append(order_terms(outcome, root, inverse))
+        root = root * step
+    return [1.0, amount, np.log(amount), *(term for kind in zip(*found) for term in kind)]

@@ -1,0 +1,81 @@
+"""The curves of theory, where a theorem covers the world that is drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from apportion import theory
+from apportion.reporting.figures.data import Floats, Point, World
+from apportion.reporting.figures.style import FAINT, look
+from apportion.reporting.figures.words import number, short
+from apportion.theory.guarantee import guaranteed_regret
+
+if TYPE_CHECKING:
+    from apportion.simulation.result import Result
+
+LOWER = "lower bound for\nthe worst world"
+
+
+class Bound(NamedTuple):
+    """A curve of theory and how it is drawn; `upper` if regret stays below it."""
+
+    label: str
+    values: Floats
+    upper: bool
+    colour: str
+    dashes: Any
+
+
+def bounds_of(result: Result, world: World, periods: Any, names: list[str]) -> list[Bound]:
+    """The curves of theory that apply to this world; NaN where a theorem is silent."""
+    facts, found = world.facts, []
+    setting = {"b": facts["b"], "sigma": facts["sigma"]}
+    if facts["noise"] == "gaussian":
+        lower = [
+            theory.minimax_lower_bound(world.arms, int(t), **setting) if t >= world.arms else math.nan
+            for t in periods
+        ]
+        found.append(Bound(LOWER, np.array(lower), False, FAINT, "-"))
+        if facts["b"] <= 0.5 and world.means is not None and facts["gap"] > 0:
+            slope = theory.asymptotic_lower_bound(world.means, **setting)
+            curve = np.where(periods >= 3, slope * np.log(periods), math.nan)
+            found.append(
+                Bound(f"{number(slope)} log t: lower bound\nfor very long runs", curve, False, FAINT, (0, (1, 1)))
+            )
+    kinds = result.provenance.get("definition", {}).get("policies", [])
+    if world.means is not None and len(kinds) == len(names):
+        for p, kind in enumerate(kinds):
+            value = guarantee(kind, world)
+            if value is not None:
+                label = f"guarantee of\n{short(names[p])}"
+                found.append(Bound(label, np.full(len(periods), value), True, look(p).colour, (0, (1, 2))))
+    return found
+
+
+def guarantee(kind: Mapping[str, Any], world: World) -> float | None:
+    """What a policy loses at most by the horizon, where a theorem covers its parameters and the noise."""
+    facts = world.facts
+    if world.means is None:
+        return None
+    return guaranteed_regret(
+        kind,
+        world.means,
+        b=facts["b"],
+        sigma=facts["sigma"],
+        horizon=world.horizon,
+        sub_gaussian=facts["noise"] not in ("laplace", "student"),
+    )
+
+
+def lower_curve(group: list[Point], parameter: str) -> tuple[Floats, Floats] | None:
+    """The lower bound of Theorem 1 along a group, where it covers all of it."""
+    if any(point.world.facts["noise"] != "gaussian" or point.world.horizon < point.world.arms for point in group):
+        return None
+    facts = [point.world.facts for point in group]
+    x = np.array([float(each[parameter]) for each in facts])
+    values = [theory.minimax_lower_bound(e["arms"], e["horizon"], e["b"], e["sigma"]) for e in facts]
+    return x, np.array(values)

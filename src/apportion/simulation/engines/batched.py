@@ -1,0 +1,133 @@
+"""Runs of an index policy, side by side: one period of many runs, then the next.
+
+Run by run, a period of pooling is a chain in which nothing can overlap: the largest index, its outcome, its new
+grade. Side by side the runs do not wait for each other, and the search for the largest index does several at once.
+The numbers are those of `engine.play` to the last bit: every run has its own stream, and draws from it in the same
+order.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from apportion._common.compiled import kernel
+from apportion.model.law import outcome
+from apportion.policies.index import IndexPolicy, grade, keep_one, optimism
+from apportion.simulation.engines.streams import STATE_WORDS, restart
+
+# So many runs at once that a grade is long written when it is read again, and so few that all stay in the cache.
+MOST_ABREAST: Final = 64
+FEWEST_ABREAST: Final = 8
+ARMS_ABREAST: Final = 8192
+# In the place of an arm: several have the largest index.
+TIE: Final = -1
+
+
+def can_go_abreast(policy: Any, horizon: int) -> bool:
+    """Whether a policy decides as `IndexPolicy` does, from grades that change with an arm's own outcomes only."""
+    return (
+        isinstance(policy, IndexPolicy)
+        and type(policy).allocate is IndexPolicy.allocate
+        and policy.lasting(horizon)
+    )  # fmt: skip
+
+
+@kernel
+def play_abreast(
+    policy: Any,
+    noise: Any,
+    means: Any,
+    gaps: Any,
+    sigma: float,
+    horizon: int,
+    rng: Any,
+    state: Any,
+    seeds: Any,
+    marks: Any,
+    regret: Any,
+    reward: Any,
+) -> None:
+    """`engine.play` for each row of `seeds`; `regret` and `reward` have a row per run, a column per mark or none."""
+    most = min(MOST_ABREAST, max(FEWEST_ABREAST, ARMS_ABREAST // len(means)))
+    first = 0
+    while first < len(seeds):
+        last = min(first + most, len(seeds))
+        play_lanes(
+            policy, noise, means, gaps, sigma, horizon, rng, state, seeds[first:last], marks, regret[first:last],
+            reward[first:last],
+        )  # fmt: skip
+        first = last
+
+
+@kernel
+def play_lanes(
+    policy: Any,
+    noise: Any,
+    means: Any,
+    gaps: Any,
+    sigma: float,
+    horizon: int,
+    rng: Any,
+    state: Any,
+    seeds: Any,
+    marks: Any,
+    regret: Any,
+    reward: Any,
+) -> None:
+    """One period after the other, all runs (lanes) in each."""
+    arms, lanes = len(means), len(seeds)
+    streams = np.zeros((lanes, STATE_WORDS), dtype=np.uint64)
+    for lane in range(lanes):
+        restart(rng, state, seeds[lane])
+        for word in range(STATE_WORDS):
+            streams[lane, word] = state[word]
+    plays, total = np.zeros((arms, lanes)), np.zeros((arms, lanes))
+    mean, width = np.full((arms, lanes), math.inf), np.zeros((arms, lanes))  # an arm never observed goes first
+    lost, earned, returned = np.zeros(lanes), np.zeros(lanes), np.zeros(lanes)
+    best, chosen = np.zeros(lanes), np.zeros(lanes, dtype=np.int64)
+    tied = np.zeros(arms)
+    mark = 0
+    for number in range(1, horizon + 1):
+        factor = optimism(policy, number)
+        for lane in range(lanes):
+            best[lane] = mean[0, lane] + factor * width[0, lane]
+            chosen[lane] = 0
+        for arm in range(1, arms):
+            for lane in range(lanes):
+                index = mean[arm, lane] + factor * width[arm, lane]
+                chosen[lane] = arm if index > best[lane] else TIE if index == best[lane] else chosen[lane]
+                best[lane] = index if index > best[lane] else best[lane]
+        for lane in range(lanes):
+            for word in range(STATE_WORDS):
+                state[word] = streams[lane, word]
+            if chosen[lane] == TIE:
+                ties = 0
+                for arm in range(arms):
+                    tied[arm] = 1.0 if mean[arm, lane] + factor * width[arm, lane] == best[lane] else 0.0
+                    ties += int(tied[arm])
+                keep_one(ties, rng, tied)
+                for arm in range(arms):
+                    if tied[arm] > 0.0:
+                        chosen[lane] = arm
+            arm = chosen[lane]
+            returned[lane] = outcome(means[arm], sigma, noise, 1.0, rng)
+            for word in range(STATE_WORDS):
+                streams[lane, word] = state[word]
+        for lane in range(lanes):
+            arm = chosen[lane]
+            # All powers of a whole unit are 1: its information is a count, and its score the outcome itself.
+            count, score = plays[arm, lane] + 1.0, total[arm, lane] + returned[lane]
+            plays[arm, lane], total[arm, lane] = count, score
+            mean[arm, lane], width[arm, lane] = grade(policy, number, arms, count, count, score)
+            lost[lane] += gaps[arm]
+            earned[lane] += returned[lane]
+        if mark < len(marks) and marks[mark] == number:
+            for lane in range(lanes):
+                if regret.shape[1] > 0:
+                    regret[lane, mark] = lost[lane]
+                if reward.shape[1] > 0:
+                    reward[lane, mark] = earned[lane]
+            mark += 1

@@ -1,0 +1,225 @@
+"""How likely it is that something happened inside of an interval, given its two ends.
+
+Given its ends, a Gaussian random walk is a Brownian bridge seen at the whole periods, in the time of its variance.
+A bridge of variance v crosses a straight line at distances d1 > 0 and d2 > 0 from its ends with probability
+exp(−2·d1·d2/v); it crosses whatever lies beyond that line, or is looked at on a grid only, no more often. Every
+bound here is a union of such crossings, and is 1 where an end is already beyond.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from apportion._common.compiled import generic, implements, kernel
+from apportion.policies.elimination import SuccessiveElimination, elimination_radius
+from apportion.policies.full_feedback import FollowTheLeader
+from apportion.policies.greedy import EpsilonGreedy
+from apportion.policies.oracle import Oracle
+from apportion.policies.uniform import Uniform
+from apportion.simulation.engines.leaping.walks import WALK
+
+
+@generic
+def event_bound(  # type: ignore[empty-body]
+    policy: Any, seen: Any, shares: Any, leader: int, by: Any, means: Any, gains: Any, flows: Any, top: int,
+    first: int, last: int, b: float, sigma: float, tolerance: float, after: Any,
+) -> float:  # fmt: skip
+    """A bound on P(the policy would decide otherwise after one of the periods first < s ≤ last | both ends).
+
+    `seen` are the sums after period `first`, `shares` those of period first + 1, in which `leader` has the most; `by`
+    are the powers of that share.
+    `gains` and `flows` at `top` say by how much the noise of each arm's walk, in units of σ, moves over the interval,
+    and with what variance. `after` is room to work in, a number per arm. A bound above `tolerance` may be cut short:
+    the interval is refused in any case.
+    """
+
+
+@kernel
+def _nothing_happens(
+    policy: Any, seen: Any, shares: Any, leader: int, by: Any, means: Any, gains: Any, flows: Any, top: int,
+    first: int, last: int, b: float, sigma: float, tolerance: float, after: Any,
+) -> float:  # fmt: skip
+    return 0.0
+
+
+for _record in (Uniform.Record, Oracle.Record):
+    implements(event_bound, _record)(_nothing_happens)
+
+
+# ---- Algorithm 1: an arm is dropped -----------------------------------------------------------------------
+
+
+@implements(event_bound, SuccessiveElimination.Record)
+def _elimination_bound(
+    policy: Any, seen: Any, shares: Any, leader: int, by: Any, means: Any, gains: Any, flows: Any, top: int,
+    first: int, last: int, b: float, sigma: float, tolerance: float, after: Any,
+) -> float:  # fmt: skip
+    """Active arms share one history, so arm i is dropped for j when X_j − X_i > c·r·S, with X = ΣY, S = ΣA (or the
+    score Z and the information B for `anytime`), and c = 2, or √2 where the test is pairwise.
+
+    While shares are constant, ΣA^(2b) and B are linear in time, and that boundary is concave: it is √(u·v) with u
+    and v positive and concave (log t or h(t), and ΣA^(2b); or B + ρ and log(1 + B/ρ) + 2·log(1/δ)). So it lies above
+    its chord. The cone's quantile is a step function that only rises: its value after the first period, held for the
+    whole interval, makes a lower boundary that is concave again.
+
+    All pairs are within `nearest`, the arm that is closest to being dropped for an imagined arm which is the
+    highest at both ends: often one exponential decides. Else the arms far from it are still dealt with one at a time.
+    """
+    arms = len(means)
+    periods = last - first
+    by_score = policy.kind == 3
+    drift = periods * (by.information if by_score else by.amount)
+    scale = sigma * (by.score * by.deviation if by_score else by.deviation)
+    edge_before = edge_after = 0.0
+    for end in range(2):
+        more = periods * end
+        resource = seen.resource[leader] + more * by.amount
+        noise = seen.noise[leader] + more * by.noise
+        information = seen.information[leader] + more * by.information
+        count = float(first + 1 if policy.kind == 2 else first + more)
+        radius = elimination_radius(policy, 1.0, count, resource * (resource / noise), information, arms)
+        edge_before = edge_after
+        edge_after = (math.sqrt(2.0) if policy.pairwise else 2.0) * radius * (information if by_score else resource)
+    before = seen.score if by_score else seen.reward
+    top_before = top_after = -math.inf
+    active = 0
+    for arm in range(arms):
+        if shares[arm] > 0.0:
+            active += 1
+            after[arm] = before[arm] + drift * means[arm] + scale * gains[top, arm]
+            top_before, top_after = max(top_before, before[arm]), max(top_after, after[arm])
+    if active < 2 or math.isinf(edge_before):
+        return 0.0
+    variance = scale * scale * periods  # of each arm; a difference has twice as much
+    nearest = math.inf
+    for arm in range(arms):
+        if shares[arm] > 0.0:
+            left, right = edge_before - (top_before - before[arm]), edge_after - (top_after - after[arm])
+            if left <= 0.0 or right <= 0.0:
+                return 1.0
+            nearest = min(nearest, left * right)
+    pairs = active * (active - 1.0)
+    total = pairs * math.exp(-nearest / variance)
+    if total <= tolerance:
+        return total
+    total = 0.0
+    for arm in range(arms):
+        if shares[arm] > 0.0 and total <= tolerance:
+            left, right = edge_before - (top_before - before[arm]), edge_after - (top_after - after[arm])
+            all_pairs = (active - 1.0) * math.exp(-left * right / variance)
+            if all_pairs * active > 0.5 * tolerance:
+                all_pairs = 0.0
+                for other in range(arms):
+                    if shares[other] > 0.0 and other != arm:
+                        left = edge_before - (before[other] - before[arm])
+                        right = edge_after - (after[other] - after[arm])
+                        all_pairs += math.exp(-left * right / variance)
+            total += all_pairs
+    return total
+
+
+# ---- Algorithm 2: another arm takes the lead ---------------------------------------------------------------
+
+
+@implements(event_bound, EpsilonGreedy.Record)
+def _overtaken_by_ratios(
+    policy: Any, seen: Any, shares: Any, leader: int, by: Any, means: Any, gains: Any, flows: Any, top: int,
+    first: int, last: int, b: float, sigma: float, tolerance: float, after: Any,
+) -> float:  # fmt: skip
+    """Arm j takes the lead when D = Q_leader − Q_j is below 0 (all counts are alike).
+
+    D has the drift Δ = μ_leader − μ_j a period and moves by the variance of both walks. Conditional on its ends it is
+    the chord in the time of its variance, plus Δ·(x − n·u(x)), plus a bridge; x of n periods are u(x) of the
+    variance. Shares of others fall, so variance speeds up (from period 2 on, for all K, b and α > 1: what the
+    leader's ratio gains in precision is less than what the other's loses), u is convex and x − n·u ≥ 0. A leader
+    that is better only gains by it, and the bound holds with the distances as they are. For one that is worse, both
+    distances are shortened by the sag, the largest |Δ|·(x − n·u).
+    """
+    arms = len(means)
+    periods = last - first
+    variance = flows[top, 0, WALK] + flows[top, 1, WALK]
+    bend = -1.0
+    total = 0.0
+    for arm in range(arms):
+        if arm != leader and total <= tolerance:
+            ahead = means[leader] - means[arm]
+            left = seen.ratio[leader] - seen.ratio[arm]
+            right = left + periods * ahead + sigma * (gains[top, leader] - gains[top, arm])
+            if left <= 0.0 or right <= 0.0:
+                return 1.0
+            if ahead < 0.0:
+                if bend < 0.0:
+                    # From the first step to the last, the variance of the leader's ratio falls, and that of another
+                    # arm's rises by (last / (first + 1))^(α(2 − 2b)), or less where shares are at their smallest.
+                    power = 2.0 * b - 2.0
+                    slow = shares[arm] ** power
+                    fast = slow * (last / (first + 1.0)) ** (-policy.exponent * power)
+                    scale = periods / variance
+                    bend = largest_sag(periods, (slow + by.ratio_noise) * scale, (fast + by.ratio_noise) * scale)
+                left += ahead * bend
+                right += ahead * bend
+                if left <= 0.0 or right <= 0.0:
+                    return 1.0
+            total += math.exp(-2.0 * left * right / (sigma * sigma * variance))
+    return total
+
+
+@kernel
+def largest_sag(periods: float, slowest: float, fastest: float) -> float:
+    """At least max_x (x − n·u(x)) for every convex u from u(0) = 0 to u(n) = 1, n = `periods`.
+
+    `slowest` ≤ 1 ≤ `fastest` are n times the first and the last step of u. As u(x) ≥ slowest·x/n and
+    u(x) ≥ 1 − fastest·(n − x)/n, the difference is at most min(p·x, q·(n − x)) with p = 1 − slowest and
+    q = fastest − 1, whose largest value is n·p·q/(p + q).
+
+    >>> largest_sag(10.0, 0.5, 1.5)
+    2.5
+    """
+    p, q = max(1.0 - slowest, 0.0), max(fastest - 1.0, 0.0)
+    return periods * p * q / (p + q) if p > 0.0 and q > 0.0 else 0.0
+
+
+@kernel
+def _overtaken_by_information(
+    policy: Any, seen: Any, shares: Any, leader: int, by: Any, means: Any, gains: Any, flows: Any, top: int,
+    first: int, last: int, b: float, sigma: float, tolerance: float, after: Any,
+) -> float:  # fmt: skip
+    """Arm j takes the lead when its Z_j/B_j is above the leader's: one of the two has to pass any level θ_j between.
+
+    Z − θ·B is a walk with variance σ²·B and a drift that is linear in B, the time of its variance, whatever the
+    shares: there is no sag. With m = Z/B at the ends, arm j rises above θ_j with probability at most
+    exp(−2·κ_j·(θ_j − m)(θ_j − m')/σ²), κ = B·B'/(B' − B); and the leader falls below some θ_j when it falls below the
+    highest. Each θ_j divides the way between the nearest ends of the two so that both are as unlikely.
+    """
+    arms = len(means)
+    more, lead_more = flows[top, 0, WALK], flows[top, 1, WALK]
+    lead_before = seen.information[leader]
+    lead_after = lead_before + lead_more
+    high = seen.score[leader] / lead_before
+    high_after = (seen.score[leader] + lead_more * means[leader] + sigma * gains[top, leader]) / lead_after
+    lowest = min(high, high_after)
+    firm = lead_before * (lead_after / lead_more)
+    root = math.sqrt(firm)
+    precision = 2.0 / (sigma * sigma)
+    level = -math.inf
+    total = 0.0
+    for arm in range(arms):
+        if arm != leader and total <= tolerance:
+            information = seen.information[arm]
+            information_after = information + more
+            low = seen.score[arm] / information
+            low_after = (seen.score[arm] + more * means[arm] + sigma * gains[top, arm]) / information_after
+            highest = max(low, low_after)
+            if highest >= lowest:
+                return 1.0
+            own = information * (information_after / more)
+            own_root = math.sqrt(own)
+            between = highest + (lowest - highest) * (root / (root + own_root))
+            total += math.exp(-precision * own * (between - low) * (between - low_after))
+            level = max(level, between)
+    return total + math.exp(-precision * firm * (high - level) * (high_after - level))
+
+
+for _record in (EpsilonGreedy.ByInformation, FollowTheLeader.Record):
+    implements(event_bound, _record)(_overtaken_by_information)

@@ -1,0 +1,121 @@
+"""Does regret stop growing above b = 1/2? Long runs on fixed instances, and how much the last decade of time adds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from apportion.model.law import Instance
+from apportion.policies import find_policy
+from apportion.simulation.families import means_of
+from apportion.simulation.plan import Informed, simulate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HORIZON = 10_000_000
+RUNS = 12
+MARKS_A_DECADE = 8
+ARMS, GAP = 5, 0.5
+EXPONENTS = (0.6, 0.75, 0.9)
+POLICIES = ("Recommended", "Odds", "Thompson")
+
+
+class Line(NamedTuple):
+    """The mean regret of a policy over time, and what the last tenfold of periods added."""
+
+    policy: str
+    b: float
+    periods: tuple[int, ...]
+    mean: tuple[float, ...]
+    error: tuple[float, ...]
+    growth: float
+    growth_error: float
+
+
+def run_plateau(
+    *,
+    horizon: int = HORIZON,
+    runs: int = RUNS,
+    exponents: Sequence[float] = EXPONENTS,
+    policies: Sequence[str] = POLICIES,
+    seed: int = 1,
+    workers: int | None = None,
+    on_line: Callable[[Line], None] = lambda line: None,
+) -> list[Line]:
+    """Every policy at every b on one good arm of five, gap 0.5; told b, σ and the horizon; every period is played."""
+    marks = np.unique(
+        np.geomspace(10, horizon, round(MARKS_A_DECADE * np.log10(horizon / 10)) + 1).round().astype(int)
+    )
+    before = horizon // 10
+    periods = sorted({*marks.tolist(), before, horizon})
+    lines = []
+    for b in exponents:
+        world = Instance(means_of("one good arm", ARMS, GAP), b)
+        for name in policies:
+            found = simulate(
+                Informed(find_policy(name)), world, horizon=horizon, replications=runs, seed=seed,
+                record=("regret",), periods=periods, workers=workers, engine="dense", progress=False,
+            )  # fmt: skip
+            regret = found.regret.isel(policy=0, instance=0).transpose("replication", "period").values
+            added = regret[:, -1] - regret[:, periods.index(before)]
+            root = np.sqrt(len(regret))
+            line = Line(
+                name, b, tuple(periods), _rounded(regret.mean(axis=0)), _rounded(regret.std(axis=0, ddof=1) / root),
+                *_rounded([added.mean(), added.std(ddof=1) / root]),
+            )  # fmt: skip
+            lines.append(line)
+            on_line(line)
+    return lines
+
+
+def _rounded(values: Any) -> tuple[float, ...]:
+    return tuple(float(f"{value:.6g}") for value in values)
+
+
+def save_lines(lines: Sequence[Line], path: Path) -> None:
+    """As JSON, one line of text for each."""
+    rows = (json.dumps(line._asdict()) for line in lines)
+    path.write_text("[\n" + ",\n".join(rows) + "\n]\n", encoding="utf-8")
+
+
+def load_lines(path: Path) -> list[Line]:
+    """What `save_lines` wrote."""
+    return [Line(**row) for row in json.loads(path.read_text(encoding="utf-8"))]
+
+
+def plateau_picture(lines: Sequence[Line]) -> Figure:
+    """Mean regret against log T, a panel for each b, with two standard errors around."""
+    from matplotlib.figure import Figure
+
+    from apportion.reporting.figures.scales import log_axis
+    from apportion.reporting.figures.style import LARGE, PALETTE, light
+
+    exponents = sorted({line.b for line in lines})
+    names = list(dict.fromkeys(line.policy for line in lines))
+    top = 1.08 * max(line.mean[-1] + 2 * line.error[-1] for line in lines)
+    with light():
+        figure = Figure(figsize=(4.2 * len(exponents), 4.4), layout="constrained")
+        panels = figure.subplots(1, len(exponents), sharey=True, squeeze=False)[0]
+        for ax, b in zip(panels, exponents, strict=True):
+            for line in (line for line in lines if line.b == b):
+                color = PALETTE[names.index(line.policy)]
+                mean, error = np.array(line.mean), np.array(line.error)
+                ax.fill_between(line.periods, mean - 2 * error, mean + 2 * error, color=color, alpha=0.18, lw=0)
+                ax.plot(line.periods, mean, color=color, lw=2, label=line.policy)
+            log_axis(ax, "x", line.periods[0], line.periods[-1])
+            ax.set_ylim(0, top)
+            ax.grid(axis="y", color="#E4E4E4")
+            ax.set_title(f"b = {b:g}")
+            ax.set_xlabel("period")
+        panels[0].set_ylabel("mean regret so far")
+        panels[0].legend(loc="upper left")
+        figure.suptitle(
+            "Above b = 1/2 a divided budget stops losing; a pooled one never does",
+            fontsize=LARGE, fontweight="bold", x=0.01, ha="left",
+        )  # fmt: skip
+    return figure

@@ -1,0 +1,121 @@
+"""The three examples of the introduction as worlds with names and units: what a season earns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from apportion.policies import Policy
+from apportion.policies.odds import Odds
+from apportion.policies.oracle import Oracle
+from apportion.policies.pooled import Thompson
+from apportion.policies.recommended import Recommended
+from apportion.policies.uniform import Uniform
+from apportion.studies.paper.blocks import Block, Picture, Section, Table, Text, Values, told
+from apportion.studies.paper.effort import Effort
+from apportion.studies.scenarios import SCENARIOS, Scenario, play_season
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def contestants(scenario: Scenario) -> dict[str, Policy]:
+    """What the owner of the budget could do."""
+    b, sigma = scenario.b, scenario.sigma
+    return {
+        "knowing the best arm": Oracle(means=scenario.means),
+        "Recommended": Recommended(b=b, sigma=sigma),
+        "Odds": Odds(b=b, sigma=sigma),
+        "Thompson, all on one arm": Thompson(b=b, sigma=sigma),
+        "even split": Uniform(),
+    }
+
+
+def measure(effort: Effort, seed: int, step: Callable[[str], None]) -> Values:
+    """The expected return of the chosen amounts, over seasons."""
+    worlds = []
+    for scenario in SCENARIOS:
+        rows: list[dict[str, Any]] = []
+        possible = max(scenario.means) * scenario.budget * scenario.periods
+        for name, policy in contestants(scenario).items():
+            step(f"{scenario.title}: {name}")
+            # The expected return of the amounts that were chosen: the same seasons with less noise.
+            earned = np.array([
+                float((play_season(scenario, policy, seed + repeat).amounts @ scenario.means).sum())
+                for repeat in range(effort.seasons)
+            ])  # fmt: skip
+            error = float(np.round(earned.std(ddof=1) / math.sqrt(len(earned)), 6))
+            rows.append(
+                {
+                    "policy": name,
+                    "earned": float(earned.mean()),
+                    "error": error,
+                    "share": float(earned.mean()) / possible,
+                }
+            )
+        worlds.append({
+            "title": scenario.title, "b": scenario.b, "arms": len(scenario.arms), "budget": scenario.budget,
+            "unit": scenario.unit, "period": scenario.period, "periods": scenario.periods,
+            "returns": scenario.returns, "possible": possible, "rows": rows,
+        })  # fmt: skip
+    return {"worlds": worlds, "seasons": effort.seasons}
+
+
+def show(values: Values) -> list[Block]:
+    """A table for each world, and one picture."""
+    blocks: list[Block] = [
+        Text(
+            "The introduction motivates the model by research hours, venture capital and test kits, without "
+            "numbers. Here they are worlds with names and units, played through the allocator as their owner "
+            f"would, test kits in whole units with binomial positives. Means over {told(values['seasons'])} seasons."
+        )
+    ]
+    for world in values["worlds"]:
+        rows = [[row["policy"], row["earned"], row["error"], row["share"]] for row in world["rows"]]
+        caption = (
+            f"{world['title']}: {told(world['budget'])} {world['unit']} a {world['period']} over "
+            f"{told(world['arms'])} arms, {told(world['periods'])} {world['period']}s, b = {told(world['b'])}."
+        )
+        blocks.append(Table(caption, ["policy", world["returns"], "standard error", "of what was possible"], rows))
+    blocks.append(Picture("examples", "What a season earned, of what was possible.", lambda: draw(values)))
+    return blocks
+
+
+def draw(values: Values) -> Figure:
+    """Shares of what was possible, a panel for each world."""
+    from apportion.reporting.figures.board import blank_board
+    from apportion.reporting.figures.style import FAINT, PALETTE, light
+
+    worlds = values["worlds"]
+    least = min(row["share"] for world in worlds for row in world["rows"] if row["policy"] == "Recommended")
+    with light():
+        title = f"In all three examples Recommended earns at least {100 * least:.0f}% of what was possible"
+        board = blank_board(3, title, [f"{values['seasons']} seasons each"])
+        for ax, world in zip(board.axes, worlds):
+            names = [row["policy"] for row in world["rows"]]
+            shares = [100 * row["share"] for row in world["rows"]]
+            ax.barh(names, shares, color=[FAINT, PALETTE[2], PALETTE[0], PALETTE[1], "#B0B0B0"], height=0.6)
+            for place, share in enumerate(shares):
+                ax.text(
+                    share - 1.5,
+                    place,
+                    f"{share:.1f}",
+                    va="center",
+                    ha="right",
+                    color="white",
+                    fontsize=9,
+                    fontweight="bold",
+                )
+            ax.invert_yaxis()
+            ax.set_xlim(0, 102)
+            ax.grid(visible=False, axis="y")
+            if ax is not board.axes[0]:
+                ax.set_yticklabels([])
+        board.finish("% of what was possible", "", [world["title"] for world in worlds])
+    return board.figure
+
+
+SECTION = Section("examples", "The three examples", __name__, measure, show)

@@ -1,0 +1,160 @@
+"""Table 1, gap-dependent: the slope in log T for b ≤ 1/2 against Theorem 3, and the plateau above."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from apportion import theory
+from apportion.policies import Policy
+from apportion.policies.elimination import SuccessiveElimination
+from apportion.policies.greedy import EpsilonGreedy
+from apportion.policies.odds import Odds
+from apportion.policies.pooled import UCB, Thompson
+from apportion.policies.recommended import Recommended
+from apportion.studies.paper.blocks import Block, Picture, Section, Table, Text, Values, ranged, told, with_error
+from apportion.studies.paper.effort import Effort
+from apportion.studies.paper.runs import can_leap, final_regret, line_of, power_of, world
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ARMS = 3
+POOLING_GAP, DIVIDING_GAP = 0.5, 1.0
+POOLING, DIVIDING = (0.0, 0.25, 0.5), (0.6, 0.75, 0.9, 1.0)
+NAMES = (
+    "UCB1", "Thompson", "Odds", "Recommended", "Algorithm 1", "Algorithm 2, leader by μ2",
+    "Algorithm 2, leader by μ*",
+)  # fmt: skip
+
+
+def contestants(b: float) -> dict[str, Policy]:
+    """The policies that apply at this b, in the order of `NAMES`."""
+    found: dict[str, Policy] = {}
+    if b <= 0.5:
+        found |= {"UCB1": UCB(), "Thompson": Thompson(b=b)}
+    found |= {"Odds": Odds(b=b), "Recommended": Recommended(b=b)}
+    if b >= 0.5:
+        found["Algorithm 1"] = SuccessiveElimination(b=b)
+    if b > 0.5:
+        found["Algorithm 2, leader by μ2"] = EpsilonGreedy(b=b)
+        found["Algorithm 2, leader by μ*"] = EpsilonGreedy(b=b, leader="information")
+    return found
+
+
+def _along(policy: Policy, b: float, gap: float, effort: Effort, seed: int) -> dict[str, Any]:
+    """Mean regret at each horizon, every one run for itself: a policy may know its horizon."""
+    case = world(ARMS, b, gap)
+    leaps = can_leap(policy, case, effort.long_horizons[-1])
+    horizons = effort.long_horizons if leaps else effort.horizons
+    found = [final_regret(policy, case, horizon, effort.times(5), seed) for horizon in horizons]
+    return {"x": list(horizons), "means": [f.mean for f in found], "errors": [f.error for f in found]}
+
+
+def measure(effort: Effort, seed: int, step: Callable[[str], None]) -> Values:
+    """Slopes for b ≤ 1/2, growth for b > 1/2."""
+    slopes, plateaus = [], []
+    for b in POOLING:
+        constant = theory.asymptotic_lower_bound(world(ARMS, b, POOLING_GAP).means, b)
+        for name, policy in contestants(b).items():
+            step(f"slope in log T, b = {b:g}: {name}")
+            along = _along(policy, b, POOLING_GAP, effort, seed)
+            slope = line_of(np.log(along["x"]), along["means"], along["errors"])._asdict()
+            slopes.append({"policy": name, "b": b, **along, **slope, "bound": constant})
+    for b in DIVIDING:
+        for name, policy in contestants(b).items():
+            step(f"plateau, b = {b:g}: {name}")
+            along = _along(policy, b, DIVIDING_GAP, effort, seed)
+            growth = power_of(along["x"], [max(mean, 1e-12) for mean in along["means"]], along["errors"])
+            last, before = (max(along["means"][place], 1e-12) for place in (-1, -2))
+            flat = growth.low <= 0.0 or growth.power < 0.05
+            plateaus.append(
+                {"policy": name, "b": b, **along, **growth._asdict(), "growth": last / before, "flat": flat}
+            )
+    return {"arms": ARMS, "gaps": [POOLING_GAP, DIVIDING_GAP], "slopes": slopes, "plateaus": plateaus}
+
+
+def show(values: Values) -> list[Block]:
+    """Two tables and a picture."""
+    pooling, dividing = (told(gap) for gap in values["gaps"])
+    slopes = [
+        [
+            row["b"], row["policy"], row["bound"], ranged(row["power"], row["low"], row["high"]),
+            row["power"] / row["bound"], f"{told(row['x'][0])} to {told(row['x'][-1])}",
+            "above the bound" if row["low"] > row["bound"] else
+            "below it: not yet its asymptote" if row["high"] < row["bound"] else "at the bound",
+        ]
+        for row in values["slopes"]
+    ]  # fmt: skip
+    plateaus = [
+        [
+            row["b"], row["policy"], with_error(row["means"][0], row["errors"][0]),
+            with_error(row["means"][-1], row["errors"][-1]), f"{told(row['x'][0])} to {told(row['x'][-1])}",
+            ranged(row["power"], row["low"], row["high"]),
+            "a plateau" if row["flat"] else "still growing",
+        ]
+        for row in values["plateaus"]
+    ]  # fmt: skip
+    return [
+        Text(
+            f"One of {told(values['arms'])} arms is better, by {pooling} for b ≤ 1/2 and by {dividing} above. For b "
+            "≤ 1/2 Theorem 3 says that regret grows at least as Σ 2σ²/Δ times log T, in the limit of long "
+            "horizons; a policy can be below that slope at any horizon that can be run. For b > 1/2 Table 1 prints "
+            "O(1)."
+        ),
+        Table(
+            "The slope of regret in log T for b ≤ 1/2, against Theorem 3.",
+            ["b", "policy", "Theorem 3", "measured slope", "measured over bound", "T", "verdict"], slopes,
+        ),
+        Table(
+            "Regret for b > 1/2: at the first and at the last horizon, and the power of T between them (printed: 0).",
+            ["b", "policy", "regret at first T", "regret at last T", "T", "power of T", "verdict"], plateaus,
+        ),
+        Text(
+            "Algorithm 1 is told the horizon, and its radius grows with it: its regret at fixed gaps grows as log T "
+            "times h(T). Table 1 claims the plateau for Algorithm 2 only."
+        ),
+        Picture("table-1-gaps", "Mean regret against T; dotted: the slope of Theorem 3.", lambda: draw(values)),
+    ]  # fmt: skip
+
+
+def draw(values: Values) -> Figure:
+    """Regret against T: one panel where it grows as log T, three where it stops."""
+    from apportion.reporting.figures.board import View, blank_board
+    from apportion.reporting.figures.scales import log_axis
+    from apportion.reporting.figures.style import FAINT, light, look
+
+    panels: list[tuple[str, list[dict[str, Any]]]] = [
+        (f"b = {told(b)}", [row for row in values[kind] if row["b"] == b])
+        for kind, b in (("slopes", 0.0), ("slopes", 0.5), ("plateaus", 0.75), ("plateaus", 1.0))
+    ]
+    flat = sum(row["flat"] for row in values["plateaus"] if row["policy"] != "Algorithm 1")
+    count = sum(row["policy"] != "Algorithm 1" for row in values["plateaus"])
+    title = f"Above b = 1/2 regret stops growing: {flat} of {count} settings of Algorithm 2, Odds and Recommended"
+    with light():
+        board = blank_board(4, title, [f"{told(values['arms'])} arms", "bars: standard errors"])
+        for ax, (_, rows) in zip(board.axes, panels):
+            view = View(log=True)
+            for row in rows:
+                style = look(NAMES.index(row["policy"]))
+                low = [min(error, 0.9 * mean) for mean, error in zip(row["means"], row["errors"])]
+                ax.errorbar(
+                    row["x"], row["means"], yerr=[low, row["errors"]], color=style.colour, ls=style.dashes,
+                    marker=style.marker, lw=1.4, capsize=2, label=row["policy"],
+                )  # fmt: skip
+                view.see(np.array([mean for mean in row["means"] if mean > 0]))
+                if "bound" in row and row is rows[0]:
+                    line = row["bound"] * np.log(row["x"])
+                    ax.plot(row["x"], line, color=FAINT, ls=":", label="Theorem 3's slope × log T")
+                    view.see(line)
+            ends = [end for row in rows for end in (row["x"][0], row["x"][-1])]
+            log_axis(ax, "x", min(ends) / 1.3, max(ends) * 1.3)
+            board.note(ax, view, [])
+        board.set_y(log=True)
+        board.finish("T", "mean regret", [heading for heading, _ in panels])
+    return board.figure
+
+
+SECTION = Section("fixed-gaps", "Table 1: fixed gaps, and Theorem 3", __name__, measure, show)

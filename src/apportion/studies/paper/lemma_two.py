@@ -1,0 +1,125 @@
+"""Lemma 2: the surface over stopping times and its exact maximum; and the example A_t = t^(−α)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from apportion import theory
+from apportion.studies.paper.blocks import Block, Picture, Section, Table, Text, Values, told
+from apportion.studies.paper.effort import Effort
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ARMS, HORIZON, POWER = 3, 40, 0.75
+MANY = (3, 10, 100)
+ALPHA = 1.5
+
+
+def measure(effort: Effort, seed: int, step: Callable[[str], None]) -> Values:
+    """The surface for three arms, the exact maximum against every whole choice; the sums of the example."""
+    step("Lemma 2")
+    times = np.linspace(0.0, HORIZON, effort.surface + 1)
+    surface = [
+        [theory.stopping_time_sum([low, high, HORIZON], POWER) if low <= high else None for low in times]
+        for high in times
+    ]
+    whole = max(
+        (theory.stopping_time_sum([low, high, HORIZON], POWER), low, high)
+        for high in range(HORIZON + 1)
+        for low in range(high + 1)
+    )
+    table = [
+        {
+            "arms": arms, "b": b, "printed": theory.stopping_time_printed_bound(arms, HORIZON, b),
+            "exact": theory.stopping_time_maximum(arms, HORIZON, b),
+        }
+        for arms in MANY for b in (0.5, 0.75, 0.9, 1.0)
+    ]  # fmt: skip
+    counts = [int(10**power) for power in range(7)]
+    example = [{"t": t, **theory.example_precision(t, ALPHA, POWER)._asdict()} for t in counts]
+    return {
+        "arms": ARMS, "horizon": HORIZON, "b": POWER, "times": times, "surface": surface,
+        "whole": {"value": whole[0], "first": whole[1], "second": whole[2]},
+        "maximum": theory.stopping_time_maximum(ARMS, HORIZON, POWER),
+        "maximiser": theory.stopping_time_maximiser(ARMS, HORIZON, POWER),
+        "printed": theory.stopping_time_printed_bound(ARMS, HORIZON, POWER),
+        "table": table, "alpha": ALPHA, "example": example,
+    }  # fmt: skip
+
+
+def show(values: Values) -> list[Block]:
+    """The maximum in numbers and as a surface; the example as a table."""
+    first, second, _ = values["maximiser"]
+    whole = values["whole"]
+    rows = [
+        [
+            row["arms"], row["b"], row["printed"], row["exact"],
+            None if row["printed"] == "∞" else row["printed"] / row["exact"],
+        ]
+        for row in values["table"]
+    ]  # fmt: skip
+    example = [
+        [row[name] for name in ("t", "resource", "ratio_of_sums", "mean_of_ratios", "information")]
+        for row in values["example"]
+    ]
+    return [
+        Text(
+            "Lemma 2 bounds a sum over the times at which Algorithm 1 drops its arms by K^(1−b)·√(T/(2−2b)), and "
+            "the text says that the best times have no closed form. They have: the maximum is √(T·C(K, b)). At K = "
+            f"{told(values['arms'])}, T = {told(values['horizon'])}, b = {told(values['b'])} the best whole times "
+            f"are {told(whole['first'])} and {told(whole['second'])} with {told(whole['value'])}; the formula gives "
+            f"{told(first)} and {told(second)} with {told(values['maximum'])}; printed is {told(values['printed'])}."
+        ),
+        Picture("lemma-2", "The sum of Lemma 2 over two stopping times; the last is T.", lambda: draw(values)),
+        Table(
+            f"Lemma 2 at T = {told(values['horizon'])}: the printed bound is infinite at b = 1, the maximum is not.",
+            ["K", "b", "printed", "exact maximum", "printed over exact"], rows,
+        ),
+        Text(
+            f"The example before Algorithm 2, shares A = t^(−α) with α = {told(values['alpha'])} at b = "
+            f"{told(values['b'])}: the resource and the precision R1 of the ratio of sums stay finite, while the "
+            "precision R2 of the mean of ratios grows without end. So it is right as printed; the information B "
+            "grows at the same rate and is larger."
+        ),
+        Table("The example A = t^(−α).", ["t", "resource S", "R1", "R2", "information B"], example),
+    ]  # fmt: skip
+
+
+def draw(values: Values) -> Figure:
+    """Contours over the two free stopping times, with the exact maximiser and the best whole choice."""
+    from apportion.reporting.figures.board import blank_board
+    from apportion.reporting.figures.style import light
+
+    first, second, _ = values["maximiser"]
+    whole = values["whole"]
+    surface = np.array([[np.nan if value is None else value for value in row] for row in values["surface"]])
+    with light():
+        title = f"The best stopping times have a closed form: {first:.4g} and {second:.4g}"
+        notes = [f"K = {values['arms']}, T = {values['horizon']}, b = {values['b']:g}"]
+        board = blank_board(1, title, notes)
+        ax = board.axes[0]
+        shades = ax.contourf(
+            values["times"], values["times"], np.ma.masked_invalid(surface), levels=20, cmap="cividis"
+        )
+        board.figure.colorbar(shades, ax=ax, label="sum of Lemma 2", format="%.1f")
+        ax.plot([first], [second], "*", color="white", mec="black", ms=17, label=f"exact: {values['maximum']:.6g}")
+        ax.plot(
+            [whole["first"]],
+            [whole["second"]],
+            "o",
+            mfc="none",
+            mec="#D55E00",
+            mew=2,
+            ms=13,
+            label=f"best whole times: {whole['value']:.6g}",
+        )
+        ax.legend(loc="lower right")
+        board.finish("first arm dropped after period", "second arm dropped after period", [""])
+    return board.figure
+
+
+SECTION = Section("lemma-2", "Lemma 2, and the example A = t^(−α)", __name__, measure, show)

@@ -1,0 +1,152 @@
+"""The remark on b: the burn-in estimator as printed and corrected, and running with a lower bound on b."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from apportion.inference.fit import burn_in_design, fit_burn_in
+from apportion.model.law import Instance
+from apportion.policies import Policy
+from apportion.policies.elimination import SuccessiveElimination
+from apportion.policies.greedy import EpsilonGreedy
+from apportion.policies.odds import Odds
+from apportion.studies.paper.blocks import Block, Picture, Section, Table, Text, Values, told, with_error
+from apportion.studies.paper.effort import Effort
+from apportion.studies.paper.runs import final_regret, world
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+BURN_IN = (40, 160)
+TRUE_B = (0.25, 0.75)
+ASSUMED = (0.55, 0.6, 0.7, 0.8, 0.9)
+TRUTH, ARMS, GAP = 0.9, 5, 0.5
+# The widest factor that a burn-in repeats: its fits take the time.
+REPEATS = 20
+
+
+def measure(effort: Effort, seed: int, step: Callable[[str], None]) -> Values:
+    """Scatter of both estimators of b; regret when a smaller b is assumed than is true."""
+    burn = []
+    for periods in BURN_IN:
+        for b in TRUE_B:
+            step(f"burn-in of {periods} periods, b = {b:g}")
+            burn.append(_burn_in(periods, b, max(20, effort.draws // REPEATS), seed))
+    lower = []
+    for assumed in ASSUMED:
+        step(f"assumed b = {assumed:g}")
+        policies: dict[str, Policy] = {
+            "Algorithm 1, anytime": SuccessiveElimination(b=assumed, radius="anytime"),
+            "Algorithm 2, leader by μ*": EpsilonGreedy(b=assumed, leader="information"),
+            "Odds": Odds(b=assumed),
+        }
+        for name, policy in policies.items():
+            mean = final_regret(policy, world(ARMS, TRUTH, GAP), effort.horizons[-1], effort.times(5), seed)
+            lower.append({"assumed": assumed, "policy": name, **mean._asdict()})
+    return {
+        "burn": burn, "lower": lower, "truth": TRUTH, "arms": ARMS, "gap": GAP, "horizon": effort.horizons[-1],
+    }  # fmt: skip
+
+
+def _burn_in(periods: int, b: float, repeats: int, seed: int) -> dict[str, Any]:
+    """Mean and variance of the regression's and of the likelihood's b; how often log D does not exist."""
+    amounts = burn_in_design(1.0, periods)
+    logs = np.log(amounts)
+    spread = float(np.sum(np.square(logs - logs.mean())))
+    case = Instance((1.0,), b=b)
+    rng = np.random.default_rng([seed, periods, round(100 * b)])
+    slopes, likely, negative = [], [], 0
+    for _ in range(repeats):
+        first, second = (case.draw_block(amounts[:, None], rng)[:, 0] for _ in range(2))
+        found = fit_burn_in(amounts, first, second)
+        slopes.append(found.slope)
+        likely.append(found.b)
+        negative += int(np.sum(second < first))
+    return {
+        "periods": periods, "b": b, "repeats": repeats, "negative": negative / (repeats * len(amounts)),
+        "slope": float(np.mean(slopes)), "slope error": float(np.std(slopes)),
+        "slope theory": math.pi / math.sqrt(8 * spread),
+        "likely": float(np.mean(likely)), "likely error": float(np.std(likely)),
+        "likely theory": math.sqrt(0.5 / spread),
+    }  # fmt: skip
+
+
+def show(values: Values) -> list[Block]:
+    """The two estimators against their theory, then the cost of a b that is too small."""
+    burn = [
+        [
+            row["periods"], row["b"], row["negative"], row["slope"], row["slope error"], row["slope theory"],
+            row["likely"], row["likely error"], row["likely theory"],
+        ]
+        for row in values["burn"]
+    ]  # fmt: skip
+    names = list(dict.fromkeys(row["policy"] for row in values["lower"]))
+    by = {(row["policy"], row["assumed"]): row for row in values["lower"]}
+    assumed = list(dict.fromkeys(row["assumed"] for row in values["lower"]))
+    lower = [[b, *(with_error(by[name, b]["mean"], by[name, b]["error"]) for name in names)] for b in assumed]
+    return [
+        Text(
+            "Printed: play amounts a twice and regress log D on log a, where D is the difference of the two "
+            f"outcomes. D was negative in {told(values['burn'][0]['negative'])} of the periods of the first row, "
+            "and its logarithm does not exist there: it must be log |D|. For Gaussian noise the slope then has "
+            "variance (π²/8)/S, and the likelihood of the same differences ½/S, S the spread of log a. (Its b is "
+            "held within 0 and 1.)"
+        ),
+        Table(
+            "The burn-in: mean and standard deviation of both estimates over repeats, against theory.",
+            ["periods", "b", "share D < 0", "regression", "its s.d.", "theory ", "likelihood", "its s.d. ", "theory"],
+            burn,
+        ),
+        Text(
+            "With only a lower bound b₀ ≤ b known, the remark says to run with b₀. Here b = "
+            f"{told(values['truth'])}, K = {told(values['arms'])}, gap {told(values['gap'])}, T = "
+            f"{told(values['horizon'])}: it is safe, and it costs what wider radii and slower learning cost."
+        ),
+        Table("Mean regret with standard error, by the b that the policy was told.", ["told b", *names], lower),
+        Picture("lower-b", "Mean regret against the b that the policy was told.", lambda: draw(values)),
+    ]  # fmt: skip
+
+
+def draw(values: Values) -> Figure:
+    """Regret against the assumed b."""
+    from apportion.reporting.figures.board import View, blank_board
+    from apportion.reporting.figures.style import light, look
+
+    names = list(dict.fromkeys(row["policy"] for row in values["lower"]))
+    even = [row["mean"] for row in values["lower"] if row["policy"] == "Odds"]
+    with light():
+        title = f"A b that is too small costs Odds at most {max(even) / even[-1]:.2g} times the regret"
+        notes = [
+            f"true b {values['truth']:g}, {values['arms']} arms, gap {values['gap']:g}, {values['horizon']:,} periods"
+        ]
+        board = blank_board(1, title, notes)
+        ax, view = board.axes[0], View(log=True)
+        ends = []
+        for place, name in enumerate(names):
+            mine = [row for row in values["lower"] if row["policy"] == name]
+            style, means = look(place), [row["mean"] for row in mine]
+            low = [min(row["error"], 0.9 * row["mean"]) for row in mine]
+            ax.errorbar(
+                [row["assumed"] for row in mine],
+                means,
+                yerr=[low, [row["error"] for row in mine]],
+                color=style.colour,
+                ls=style.dashes,
+                marker=style.marker,
+                capsize=2,
+                label=name,
+            )
+            view.see(np.array(means))
+            ends.append((means[-1], name))
+        board.note(ax, view, ends)
+        board.set_y(log=True)
+        board.label_ends(values["lower"][-1]["assumed"])
+        board.finish("b that the policy was told", "mean regret", [""])
+    return board.figure
+
+
+SECTION = Section("remark-on-b", "The remark on b: burn-in, and a lower bound", __name__, measure, show)

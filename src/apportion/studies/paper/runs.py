@@ -1,0 +1,101 @@
+"""Mean regret with its error, at an effort; and powers fitted to such means."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from apportion.errors import InvalidValue
+from apportion.model.law import Instance
+from apportion.policies import Policy
+from apportion.policies.uniform import Uniform
+from apportion.reporting.figures.exponent import fitted_exponent
+from apportion.simulation.families import one_good_arm
+from apportion.simulation.plan import simulate
+from apportion.studies.paper.effort import Effort
+
+# From this horizon on the simulation leaps where it can.
+LEAPED = 100_000
+# A two-sided 95% interval of a normal estimate is this many standard errors to each side.
+SIDES = 1.959963984540054
+
+
+class Mean(NamedTuple):
+    """Mean regret, its standard error, and of how many runs."""
+
+    mean: float
+    error: float
+    runs: int
+
+
+class Power(NamedTuple):
+    """A fitted power with its 95% interval."""
+
+    power: float
+    low: float
+    high: float
+
+
+@functools.cache
+def leaping() -> bool:
+    """Whether this package can leap over periods."""
+    try:
+        world = Instance((1.0, 0.0), b=0.75)
+        simulate(Uniform(), world, horizon=10, replications=1, seed=0, engine="leap", progress=False)
+    except InvalidValue:
+        return False
+    return True
+
+
+def can_leap(policy: Policy, instance: Instance, horizon: int) -> bool:
+    """Whether this run costs next to nothing at any horizon."""
+    if not leaping():
+        return False
+    from apportion.simulation.engines.leaping.leap import why_not
+
+    return why_not(policy, instance, horizon) is None
+
+
+def final_regret(policy: Policy, instance: Instance, horizon: int, effort: Effort, seed: int) -> Mean:
+    """The mean regret at the horizon, of as many runs as the effort allows."""
+    if horizon >= LEAPED and can_leap(policy, instance, horizon):
+        count = effort.leaps
+    else:
+        count = int(np.clip(effort.work // (horizon * instance.arms), effort.fewest, effort.most))
+    found = simulate(
+        policy, instance, horizon=horizon, replications=count, seed=seed, record=("regret",), periods=1,
+        engine="auto", progress=False,
+    )  # fmt: skip
+    values = found.regret.values.ravel()
+    mean, error = float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values)))
+    # Runs that are all the same differ by rounding only.
+    return Mean(mean, error if error > 1e-12 * mean else 0.0, len(values))
+
+
+def world(arms: int, b: float, gap: float) -> Instance:
+    """One arm better than all others by `gap`."""
+    return Instance(one_good_arm(arms, gap), b=b)
+
+
+def power_of(x: Sequence[float], means: Sequence[float], errors: Sequence[float] | None = None) -> Power:
+    """The power of x that fits, with its interval: the scatter around the fit or the errors, whichever is more."""
+    slope, error = fitted_exponent(x, means, errors)
+    reach = 0.0 if math.isnan(error) else SIDES * error
+    return Power(slope, slope - reach, slope + reach)
+
+
+def line_of(x: Any, means: Any, errors: Any) -> Power:
+    """The slope of a straight line by least squares, with its interval by the same rule as `power_of`."""
+    across, up, doubt = (np.asarray(item, np.float64) for item in (x, means, errors))
+    centred = across - across.mean()
+    spread = float(centred @ centred)
+    slope = float(centred @ up) / spread
+    residuals = up - up.mean() - slope * centred
+    scatter = float(residuals @ residuals) / max(len(across) - 2, 1) / spread
+    propagated = float(np.square(centred) @ np.square(doubt)) / spread**2
+    reach = SIDES * math.sqrt(max(scatter, propagated))
+    return Power(slope, slope - reach, slope + reach)

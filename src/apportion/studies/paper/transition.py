@@ -1,0 +1,179 @@
+"""The phase transition at b = 1/2: regret against b for pooling and for dividing, and the toy example exactly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from apportion import theory
+from apportion.model.law import Instance
+from apportion.policies import Policy
+from apportion.policies.elimination import SuccessiveElimination
+from apportion.policies.odds import Odds
+from apportion.policies.pooled import Thompson
+from apportion.studies.paper.blocks import Block, Picture, Section, Table, Text, Values, told, with_error
+from apportion.studies.paper.effort import Effort
+from apportion.studies.paper.runs import final_regret, world
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+GAP = 0.5
+POOLING, DIVIDING, ODDS = "pooling (Thompson)", "dividing (elimination)", "Odds"
+TOY_POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+def contestants(b: float) -> dict[str, Policy]:
+    """One that always puts all on one arm, one that always divides evenly over what is left, and `Odds`."""
+    return {
+        POOLING: Thompson(b=b),
+        DIVIDING: SuccessiveElimination(b=b, radius="anytime", pairwise=True),
+        ODDS: Odds(b=b),
+    }
+
+
+def crossing(powers: list[float], pooling: list[float], dividing: list[float]) -> float | None:
+    """The b from which on dividing loses less, interpolated in the log of the ratio; None if it never does.
+
+    >>> crossing([0.0, 0.5, 1.0], [1.0, 1.0, 1.0], [4.0, 2.0, 0.5])
+    0.75
+    """
+    ratios = [math.log(d / p) for p, d in zip(pooling, dividing)]
+    if ratios[-1] >= 0:
+        return None
+    for place in range(len(powers) - 2, -1, -1):
+        if ratios[place] >= 0:
+            share = ratios[place] / (ratios[place] - ratios[place + 1])
+            return powers[place] + share * (powers[place + 1] - powers[place])
+    return powers[0]
+
+
+def measure(effort: Effort, seed: int, step: Callable[[str], None]) -> Values:
+    """Regret by b and K; variances of the toy example, in formula and drawn."""
+    curves: list[dict[str, Any]] = []
+    crossings = []
+    for arms in effort.transition_arms:
+        found: dict[str, list[Any]] = {}
+        for b in effort.powers:
+            step(f"phase transition, K = {arms}, b = {b:g}")
+            for name, policy in contestants(b).items():
+                mean = final_regret(policy, world(arms, b, GAP), effort.transition_horizon, effort, seed)
+                found.setdefault(name, []).append(mean)
+        for name, means in found.items():
+            curves.append(
+                {
+                    "arms": arms,
+                    "policy": name,
+                    "b": list(effort.powers),
+                    "means": [m.mean for m in means],
+                    "errors": [m.error for m in means],
+                }
+            )
+        pooled = [mean.mean for mean in found[POOLING]]
+        dividing, odds = ([mean.mean for mean in found[name]] for name in (DIVIDING, ODDS))
+        at = crossing(list(effort.powers), pooled, dividing)
+        ratios = {"dividing": pooled[-1] / dividing[-1], "odds": pooled[-1] / odds[-1]}
+        crossings.append({"arms": arms, "at": at, **ratios})
+    step("the toy example")
+    toy = [_toy(arms, b, effort.draws, seed) for arms in effort.transition_arms[:2] for b in TOY_POWERS]
+    return {"gap": GAP, "horizon": effort.transition_horizon, "curves": curves, "crossings": crossings, "toy": toy}
+
+
+def _toy(arms: int, b: float, draws: int, seed: int) -> dict[str, Any]:
+    """K arms, K periods: the variance of one arm's estimate, by formula and over draws of the law."""
+    exact = theory.toy_example(arms, b)
+    case = Instance((1.0,) * arms, b=b)
+    rng = np.random.default_rng([seed, arms, round(100 * b)])
+    drawn = []
+    for amounts in (np.eye(arms), np.full((arms, arms), 1 / arms)):
+        outcomes = case.draw_block(np.tile(amounts, (draws, 1)), rng).reshape(draws, arms, arms)
+        drawn.append(float(np.var(np.nansum(outcomes, axis=1)[:, 0])))  # every arm gets one unit in all
+    return {
+        "arms": arms, "b": b, "pooling": exact.pooling, "pooling drawn": drawn[0], "dividing": exact.dividing,
+        "dividing drawn": drawn[1],
+    }  # fmt: skip
+
+
+def show(values: Values) -> list[Block]:
+    """The figure, where the curves cross, and the toy example."""
+    shown = []
+    for curve in values["curves"]:
+        ends = [
+            (curve["b"][place], curve["means"][place], curve["errors"][place])
+            for place in (0, len(curve["b"]) // 2, -1)
+        ]
+        shown.append([curve["arms"], curve["policy"], *(with_error(mean, error) for _, mean, error in ends)])
+    first, middle, last = (
+        told(float(values["curves"][0]["b"][p])) for p in (0, len(values["curves"][0]["b"]) // 2, -1)
+    )
+    toy = [
+        [t["arms"], t["b"], t["pooling"], t["pooling drawn"], t["dividing"], t["dividing drawn"],
+         "equal" if t["b"] == 0.5 else "divide" if t["dividing"] < t["pooling"] else "pool"]
+        for t in values["toy"]
+    ]  # fmt: skip
+    crossings = [
+        [c["arms"], "never here" if c["at"] is None else c["at"], c["dividing"], c["odds"]]
+        for c in values["crossings"]
+    ]
+    return [
+        Text(
+            "The paper's main finding: small shares tell enough to divide when b > 1/2, and too little when b < "
+            f"1/2. Regret after {told(values['horizon'])} periods, one arm better by {told(values['gap'])}. Pooling "
+            "cannot see b: the whole unit goes to one arm. Dividing evenly pays from some b on, and that b falls "
+            "towards 1/2 as arms become many; `Odds` draws one arm below b = 1/2, so it follows whichever side is "
+            "better."
+        ),
+        Picture("phase-transition", "Mean regret against b; the dotted line is b = 1/2.", lambda: draw(values)),
+        Table(
+            "Mean regret with standard error.",
+            ["K", "policy", f"b = {first}", f"b = {middle}", f"b = {last}"], shown,
+        ),
+        Table(
+            "From which b on dividing evenly loses less than pooling, and how much more pooling loses at the last b.",
+            ["K", "dividing better from b", "pooling over dividing", "pooling over Odds"], crossings,
+        ),
+        Text(
+            "The toy example is right as printed: over K periods on K arms pooling has variance σ² and dividing "
+            "σ²·K^(1−2b), equal at b = 1/2. Beside each formula the variance of simulated estimates."
+        ),
+        Table(
+            "The toy example: variance of an arm's estimate.",
+            ["K", "b", "pooling", "drawn", "dividing", "drawn ", "better"], toy,
+        ),
+    ]  # fmt: skip
+
+
+def draw(values: Values) -> Figure:
+    """Regret against b, a panel for each K."""
+    from apportion.reporting.figures.board import View, blank_board
+    from apportion.reporting.figures.style import FAINT, light, look
+
+    counts = list(dict.fromkeys(curve["arms"] for curve in values["curves"]))
+    best = max(c["odds"] for c in values["crossings"])
+    title = f"Above b = 1/2 dividing wins: with full feedback pooling loses up to {best:,.0f} times as much"
+    with light():
+        board = blank_board(
+            len(counts), title, [f"{values['horizon']:,} periods", f"gap {values['gap']:g}", "bars: standard errors"],
+            share=True,
+        )  # fmt: skip
+        for ax, arms in zip(board.axes, counts):
+            view = View(log=True)
+            for place, curve in enumerate(c for c in values["curves"] if c["arms"] == arms):
+                style = look(place)
+                low = [min(error, 0.9 * mean) for mean, error in zip(curve["means"], curve["errors"])]
+                ax.errorbar(
+                    curve["b"], curve["means"], yerr=[low, curve["errors"]], color=style.colour, ls=style.dashes,
+                    marker=style.marker, ms=4, lw=1.6, label=curve["policy"],
+                )  # fmt: skip
+                view.see(np.array(curve["means"]))
+            ax.axvline(0.5, color=FAINT, ls=":", lw=1.4)
+            board.note(ax, view, [])
+        board.set_y(log=True)
+        board.finish("b", "mean regret", [f"K = {arms}" for arms in counts])
+    return board.figure
+
+
+SECTION = Section("phase-transition", "The phase transition at b = 1/2", __name__, measure, show)

@@ -1,0 +1,132 @@
+"""Around every request: which Host, from where, how large, what may a browser do with the answer. Plain ASGI."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from apportion.web.guard import problems
+from apportion.web.guard.security import CSRF_COOKIE, Guard
+
+LARGEST_REQUEST = 1_000_000
+LARGEST_FILE = 20_000_000
+
+_SAFE = ("GET", "HEAD", "OPTIONS")
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+HEADERS = {
+    "content-security-policy": CONTENT_SECURITY_POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    # Not `no-referrer`: with it a browser sends `Origin: null` with our own forms.
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+}
+_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+_NAMES = frozenset(name for name, _ in _HEADERS)
+_NOT_KEPT = (b"cache-control", b"no-store")
+
+
+class Shell:
+    """Refuses what must not come in, puts the security headers on every answer, and turns surprises into a 500."""
+
+    def __init__(self, app: ASGIApp, guard: Guard) -> None:
+        self._app = app
+        self._guard = guard
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        scope.setdefault("state", {})
+        started = False
+
+        async def guarded(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                self._dress(scope, message)
+            await send(message)
+
+        request = Request(scope)
+        answer = self._refusal(request, headers)
+        if answer is None:
+            try:
+                await self._app(scope, _limited(receive, _limit(scope["path"], headers)), guarded)
+                return
+            except Exception as error:
+                answer = problems.internal(request, error)
+                if started:  # half an answer is out: the connection must not look whole
+                    raise
+        await answer(scope, receive, guarded)
+
+    def _refusal(self, request: Request, headers: dict[bytes, str]) -> Response | None:
+        host = headers.get(b"host", "")
+        if not self._guard.answers(host):
+            return problems.problem(400, f"The host {host[:100]!r} is not answered here.")
+        if request.method not in _SAFE:
+            origin = headers.get(b"origin")
+            if (origin is not None and urlsplit(origin).netloc.lower() != host.lower()) or headers.get(
+                b"sec-fetch-site"
+            ) in ("cross-site", "same-site"):
+                return problems.problem(403, "The request comes from a page of another site.")
+        length = headers.get(b"content-length", "0")
+        limit = _limit(request.scope["path"], headers)
+        if not length.isascii() or not length.isdigit() or int(length[:20]) > limit:
+            return problems.problem(413, _too_large(limit), headers={"Connection": "close"})
+        return None
+
+    @staticmethod
+    def _dress(scope: Scope, message: Message) -> None:
+        given = list(message.get("headers", ()))
+        names = {name for name, _ in given}
+        given += [pair for pair in _HEADERS if pair[0] not in names]
+        if b"cache-control" not in names:
+            given.append(_NOT_KEPT)
+        secure = scope.get("scheme") == "https"
+        if secure:
+            given.append((b"strict-transport-security", b"max-age=31536000"))
+        new = scope["state"].get("new_csrf")
+        if new:
+            cookie = f"{CSRF_COOKIE}={new}; Path=/; HttpOnly; SameSite=Strict{'; Secure' if secure else ''}"
+            given.append((b"set-cookie", cookie.encode("latin-1")))
+        message["headers"] = given
+
+
+def _limit(path: str, headers: dict[bytes, str]) -> int:
+    """How many bytes a request may have: files may be larger than forms and JSON."""
+    media_type = headers.get(b"content-type", "").lower()
+    file = media_type.startswith(("text/csv", "multipart/form-data")) or path == "/api/v1/restore"
+    return LARGEST_FILE if file else LARGEST_REQUEST
+
+
+def _too_large(limit: int) -> str:
+    return f"A request must have at most {limit // 1_000_000} MB."
+
+
+def _limited(receive: Receive, limit: int) -> Receive:
+    """Count what really comes in: a stream says no length, and a length may lie."""
+    taken = 0
+
+    async def counted() -> Message:
+        nonlocal taken
+        message = await receive()
+        if message["type"] == "http.request":
+            taken += len(message.get("body", b""))
+            if taken > limit:
+                raise HTTPException(413, _too_large(limit), {"Connection": "close"})
+        return message
+
+    return counted

@@ -1,0 +1,1 @@
+"""Experiments run from the browser. No campaigns."""

@@ -1,0 +1,424 @@
+"""What happens in the life of a campaign."""
+
+import copy
+import math
+import pickle
+import re
+import threading
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+
+import apportion as ap
+from apportion.campaigns.files import export_json, restore_json
+from apportion.campaigns.storage.store import Store, open_store
+from apportion.policies.choice import choose_policy
+
+ARMS = ("a", "b")
+
+
+@pytest.fixture
+def campaign(sqlite):
+    return ap.Campaign.create("c", ARMS, budget=100, b=0.75, sigma=1, seed=1, db=sqlite)
+
+
+def test_amounts_really_spent_are_what_counts(campaign):
+    ticket = campaign.split().ticket
+    campaign.record(ticket, {"a": 30.0, "b": 10.0}, amounts={"a": 60.0, "b": 20.0})
+    beliefs = campaign.beliefs()
+    assert (beliefs["a"].resource, beliefs["b"].resource) == (60.0, 20.0)
+    assert beliefs["a"].mean == pytest.approx(0.5)
+    line = campaign.history()[0]
+    assert (line.advised, line.amount) == (50.0, 60.0)
+
+
+def test_costs_are_minimised_and_shown_as_they_are(sqlite):
+    costs = ap.Campaign.create("costs", ARMS, budget=100, b=0.75, sigma=1, minimise=True, db=sqlite)
+    for _ in range(10):
+        split = costs.split()
+        costs.record(split.ticket, {"a": 3.0 * split.amounts["a"], "b": 5.0 * split.amounts["b"]})
+    beliefs = costs.beliefs()
+    assert beliefs.leader == "a"
+    assert beliefs["a"].mean == pytest.approx(3.0)
+    assert beliefs["a"].low < 3.0 < beliefs["a"].high
+    split = costs.split()
+    assert split.shares["a"] > split.shares["b"]
+    assert "Leads with 3.0" in split.reasons["a"]
+    assert "2 behind a" in split.reasons["b"]
+    with pytest.raises(ap.Conflict, match="already has an outcome of 150"):
+        costs.record(1, {"a": 1.0})
+    assert costs.expected_regret() >= 0
+    assert costs.check().exact
+
+
+def test_forgetting_follows_returns_that_drift(sqlite):
+    drifting = ap.Campaign.create("d", ARMS, budget=100, b=0.75, sigma=1, half_life=5, db=sqlite)
+    for turn in range(60):
+        split = drifting.split()
+        means = (2.0, 1.0) if turn < 30 else (1.0, 2.0)
+        drifting.record(split.ticket, {n: m * split.amounts[n] for n, m in zip(ARMS, means) if split.amounts[n] > 0})
+    assert drifting.beliefs().leader == "b"
+    assert drifting.check().exact
+
+
+def test_a_changed_b_counts_everything_anew(campaign, sqlite):
+    other = ap.Campaign.create("other", ARMS, budget=100, b=0.4, sigma=1, seed=1, db=sqlite)
+    for budget in (100, 50, 75):
+        ticket = campaign.split(budget).ticket
+        amounts = {"a": budget * 0.7, "b": budget * 0.3}
+        campaign.record(ticket, {"a": budget * 1.1, "b": budget * 0.9}, amounts=amounts)
+        other.record(other.split(budget).ticket, {"a": budget * 1.1, "b": budget * 0.9}, amounts={**amounts})
+    campaign.change(b=0.4)
+    ours, theirs = campaign.beliefs(), other.beliefs()
+    for name in ARMS:
+        assert ours[name].mean == pytest.approx(theirs[name].mean, rel=1e-14)
+        assert ours[name].information == pytest.approx(theirs[name].information, rel=1e-14)
+    assert campaign.settings.parameters["b"] == 0.4
+    assert campaign.check().exact
+
+
+def test_settings_change_all_or_none(campaign):
+    state = campaign.state()
+    with pytest.raises(ap.InvalidValue, match="`level`"):
+        campaign.change(budget=7, level=1.5)
+    with pytest.raises(ap.InvalidValue, match="`setting`"):
+        campaign.change(budget=7, seed=3)
+    with pytest.raises(ap.InvalidValue, match="horizon"):
+        campaign.change(policy="SuccessiveElimination")
+    assert campaign.state() == state
+    campaign.change(policy="SuccessiveElimination", horizon=100)
+    assert campaign.settings.policy == "SuccessiveElimination"
+    assert campaign.events()[-1].payload["old"]["policy"]["name"] == "Auto"
+    campaign.split()
+    assert campaign.check().exact
+
+
+def test_what_is_assumed_is_said_until_it_is_given(sqlite):
+    campaign = ap.Campaign.create("c", ARMS, budget=100, db=sqlite)
+    assert set(campaign.settings.assumed) <= {"b", "sigma"}
+    campaign.change(b=0.5, sigma=2.0)
+    assert campaign.settings.assumed == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "before", "after"),
+    [
+        ({}, "Nothing is known of the noise yet", r"b is about .* and σ about [\d.]+, learned from .*; so .*"),
+        ({"b": 0.75}, "σ is not known yet", r"b is 0.75, as given, and σ about [\d.]+, learned from the outcomes\."),
+        ({"sigma": 2.5}, "b is not known yet",
+         r"b is about [\d.]+ \([\d.]+ to [\d.]+\), learned from the outcomes, and σ is 2.5, as given; so .*"),
+        ({"b": 0.75, "sigma": 2.5, "policy": ap.Auto(b=0.75)}, "Nothing is known of the arms yet",
+         r"b is 0.75, as given, and σ 2.5, as given\."),
+    ],
+)  # fmt: skip
+def test_what_was_given_is_not_said_to_be_learned(sqlite, given, before, after):
+    campaign = ap.Campaign.create("c", ARMS, budget=100, seed=1, db=sqlite, **given)
+    assert (
+        campaign.beliefs().learned.sentence
+        == f"{before}: splits are as even as the bounds allow until outcomes come."
+    )
+    for turn in range(3):
+        campaign.record(campaign.split().ticket, {"a": 30.0 + turn, "b": 10.0 - turn})
+    found = campaign.beliefs().learned
+    assert re.fullmatch(after, found.sentence)
+    assert campaign.status().notes[0] == found.sentence
+    assert campaign.split().note.endswith(found.sentence)
+    assert found.names == tuple(name for name, option in (("b", "b"), ("σ", "sigma")) if option not in given)
+
+
+def test_notes_name_no_command(sqlite):
+    """They are read in the dashboard and over HTTP, too."""
+    options = {"half_life": 9, "robust": True, "minimise": True}
+    campaign = ap.Campaign.create("c", ARMS, budget=100, policy="thompson", db=sqlite, **options)
+    for _ in range(3):
+        campaign.split()
+    assert campaign.status().notes == (
+        "b = 0.5 and σ = 1 were assumed: give what you know in the settings, or measure it on a past history.",
+        "Outcomes are costs: the arm with the smallest mean is the best.",
+        "Outcomes count half after 9 periods.",
+        "Wild outcomes are trimmed; the intervals are not proven for trimmed means.",
+        "3 tickets are open (1, 2, 3); close those whose outcomes will never come.",
+        "Not every arm has an outcome yet: no figure for the expected regret.",
+    )
+
+
+@pytest.mark.parametrize("name", ["odds", "Odds", "successive-elimination", "thompson", "auto"])
+def test_policies_are_found_by_name(name):
+    policy, _ = choose_policy(name, 0.7, 2.0)
+    assert isinstance(policy, ap.Policy)
+
+
+def test_an_unknown_policy_is_refused(sqlite):
+    with pytest.raises(ap.UnknownName, match="Policy 'nonsense' is not known"):
+        ap.Campaign.create("c", ARMS, budget=1, policy="nonsense", db=sqlite)
+    with pytest.raises(ap.InvalidValue, match="Oracle needs means"):
+        ap.Campaign.create("c", ARMS, budget=1, policy="oracle", db=sqlite)
+    assert ap.Campaign.names(sqlite) == ()
+
+
+@pytest.mark.parametrize("name", ["", " a", "a/b", "a\\b", "a\nb", "..", "x" * 201, 5, None])
+def test_bad_names_are_refused(sqlite, name):
+    with pytest.raises(ap.InvalidValue, match="`name` must be"):
+        ap.Campaign.create(name, ARMS, budget=1, db=sqlite)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"budget": 0}, {"budget": math.inf}, {"arms": ()}, {"arms": ("a", "a")}, {"b": 1.5}, {"sigma": 0},
+        {"minimum": {"a": 0.7, "b": 0.7}}, {"minimum": {"x": 0.1}}, {"unit": ""}, {"level": 1}, {"half_life": 0},
+        {"step": -1}, {"whole": True, "step": 2.0}, {"minimise": "yes"}, {"seed": -1}, {"policy": 5}, {"horizon": 0},
+    ],
+)  # fmt: skip
+def test_bad_options_are_refused_and_make_nothing(sqlite, options):
+    with pytest.raises(ap.ApportionError):
+        ap.Campaign.create("c", **{"arms": ARMS, "budget": 1, "db": sqlite, **options})
+    assert ap.Campaign.names(sqlite) == ()
+
+
+def test_a_snapshot_that_was_tampered_with_is_found_and_repaired(campaign, sqlite):
+    for _ in range(40):
+        campaign.record(campaign.split().ticket, {"a": 1.0, "b": 2.0})
+    truth = campaign.state()
+    with open_store(sqlite).writing() as session:
+        number, state = session.snapshot(campaign._id)
+        session.save(campaign._id, number, state.replace('"issued": ', '"issued": 1'))
+    assert not campaign.check().ok
+    found = campaign.check(repair=True)
+    assert not found.ok
+    assert "does not agree" in found.message
+    assert campaign.check().ok
+    open_store(sqlite).shared.clear()
+    assert ap.Campaign.open("c", db=sqlite).state() == truth
+
+
+def test_an_event_that_was_tampered_with_is_found(campaign, sqlite):
+    from apportion.campaigns.storage.database import address, engine_for
+
+    for _ in range(40):
+        campaign.record(campaign.split().ticket, {"a": 1.0, "b": 2.0})
+    with engine_for(address(sqlite)).begin() as connection:
+        connection.execute(sa.text("UPDATE events SET payload = replace(payload, '2.0', '9.0') WHERE number = 9"))
+    assert not campaign.check().ok
+
+
+def test_threads_can_share_one_object(campaign):
+    def work():
+        for _ in range(10):
+            split = campaign.split()
+            campaign.record(split.ticket, {"a": 1.0})
+            campaign.beliefs()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert campaign.period == 40
+    assert campaign.check().exact
+
+
+def test_a_key_must_be_sensible(campaign):
+    with pytest.raises(ap.InvalidValue, match="`key`"):
+        campaign.split(key="")
+    with pytest.raises(ap.InvalidValue, match="`key`"):
+        campaign.split(key="x" * 201)
+
+
+def test_many_open_tickets_keep_the_state_small(campaign):
+    with campaign.together():
+        for _ in range(300):
+            campaign.split()
+    assert len(campaign.open_tickets) == 300
+    assert len(campaign.state()) < 5000
+    campaign.record(3, {"a": 1.0})
+    assert campaign.check().exact
+
+
+def test_a_series_and_numpy_numbers_will_do(campaign):
+    import pandas as pd
+
+    ticket = campaign.split().ticket
+    campaign.record(ticket, pd.Series({"a": np.float64(2.0), "b": np.int64(3)}))
+    assert campaign.events()[-1].payload["outcomes"] == {"a": 2.0, "b": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("changes", "noted"),
+    [
+        ({"budget": np.float32(50)}, {"budget": 50.0}),
+        ({"budget": Fraction(101, 2)}, {"budget": 50.5}),
+        ({"b": np.float32(0.5)}, {"b": 0.5}),
+        ({"b": Fraction(1, 4)}, {"b": 0.25}),
+        ({"b": None}, {"b": None}),
+        ({"sigma": np.float32(2.5)}, {"sigma": 2.5}),
+        ({"sigma": None}, {"sigma": None}),
+        ({"level": Fraction(9, 10)}, {"level": 0.9}),
+        ({"step": np.int64(5)}, {"step": 5.0}),
+        ({"horizon": np.int64(50)}, {"horizon": 50}),
+        ({"window": np.int64(5)}, {"window": 5}),
+        ({"half_life": np.float32(2.5), "unit": " EUR "}, {"half_life": 2.5, "unit": "EUR"}),
+    ],
+)
+def test_settings_take_any_kind_of_number(campaign, changes, noted):
+    campaign.record(campaign.split().ticket, {"a": 1.0, "b": 2.0})
+    settings = campaign.change(**changes)
+    written = campaign.events()[-1].payload["changes"]
+    assert {name: written[name] for name in changes} == noted
+    assert {name: type(written[name]) for name in changes} == {name: type(value) for name, value in noted.items()}
+    assert campaign.settings == settings
+    campaign.split()
+    assert campaign.check().exact
+
+
+def test_the_parameters_of_a_policy_may_be_any_kind_of_number(sqlite):
+    class Weighed(ap.Policy):
+        weight: float
+
+        def allocate(self, period, seen, memory, rng, shares):
+            shares[0], shares[1] = self.weight, 1.0 - self.weight
+
+    campaign = ap.Campaign.create("c", ARMS, budget=100, policy=Weighed(Fraction(1, 4)), db=sqlite)
+    assert dict(campaign.split().amounts) == {"a": 25.0, "b": 75.0}
+    campaign.change(policy=Weighed(np.float32(0.5)))
+    assert dict(campaign.split().amounts) == {"a": 50.0, "b": 50.0}
+    assert campaign.check().exact
+
+
+def test_a_budget_that_no_step_divides_is_refused_at_once(sqlite):
+    for options in ({"whole": True}, {"step": 1}):
+        with pytest.raises(ap.InvalidValue) as caught:
+            ap.Campaign.create("c", ARMS, budget=100.5, db=sqlite, **options)
+        assert str(caught.value) == "`budget` must be a multiple of the step 1; got 100.5."
+    assert ap.Campaign.names(sqlite) == ()
+    campaign = ap.Campaign.create("c", ARMS, budget=5000, b=0.75, sigma=1, seed=1, db=sqlite)
+    state = campaign.state()
+    with pytest.raises(ap.InvalidValue) as caught:
+        campaign.change(step=7)
+    assert str(caught.value) == "`budget` must be a multiple of the step 7; got 5000.0."
+    with pytest.raises(ap.InvalidValue, match=r"`step` must be a number above 0; got -1\."):
+        campaign.change(step=-1)
+    assert (campaign.state(), campaign.version) == (state, 1)
+    campaign.change(step=7, budget=70)
+    with pytest.raises(ap.InvalidValue, match=r"`budget` must be a multiple of the step 7; got 71\."):
+        campaign.change(budget=71)
+    campaign.change(level=0.9)
+    assert sum(campaign.split().amounts.values()) == 70.0
+    campaign.change(step=None, budget=71)
+    assert campaign.check().exact
+
+
+def test_a_new_arm_has_a_name_of_readable_length(campaign, sqlite):
+    longest, longer = "x" * 200, "x" * 201
+    with pytest.raises(ap.InvalidValue, match="`arms` must be names of at most 200 characters; got 'xxx"):
+        ap.Campaign.create("d", (longer, "b"), budget=1, db=sqlite)
+    with pytest.raises(ap.InvalidValue, match="`name` must be names of at most 200 characters; got 'xxx"):
+        campaign.add_arm(longer)
+    campaign.add_arm(longest)
+    assert campaign.names(sqlite) == ("c",)
+    assert [arm.name for arm in campaign.arms] == ["a", "b", longest]
+
+
+def test_a_longer_name_of_an_older_release_is_kept(campaign, sqlite):
+    longer = "x" * 3000
+    campaign.split()
+    text = export_json(campaign).replace('"a"', f'"{longer}"')
+    restored = restore_json(text, name="older", db=sqlite)
+    restored.record(restored.split().ticket, {longer: 1.0})
+    restored.remove_arm(longer)
+    restored.add_arm(longer)
+    open_store(sqlite).shared.clear()
+    assert ap.Campaign.open("older", db=sqlite).arms[0].name == longer
+    assert restored.check().exact
+
+
+def test_a_campaign_goes_along_with_a_pickle(campaign, sqlite):
+    campaign.split()
+    for twin in (pickle.loads(pickle.dumps(campaign)), copy.deepcopy(campaign)):
+        twin.split()
+        assert (twin.name, twin.period, twin.state()) == ("c", campaign.period, campaign.state())
+    assert campaign.period == 3
+
+
+def test_the_password_of_a_database_is_in_no_pickle():
+    url = sa.make_url("postgresql+psycopg://me:secret@host/name")
+    with pytest.raises(ap.InvalidValue, match=r"the copy would hold it\. Open the campaign by its name instead\."):
+        pickle.dumps(ap.Campaign(Store(url), 1, "c"))
+
+
+def test_history_and_log_read_well(campaign):
+    campaign.record(campaign.split().ticket, {"a": 1.0})
+    frame = campaign.history().to_pandas()
+    assert list(frame["state"]) == ["recorded", "open"]
+    assert "History of c" in str(campaign.history())
+    assert [event.kind for event in campaign.events()] == ["created", "split", "outcome"]
+    assert repr(campaign) == "Campaign.open('c')"
+
+
+def test_the_past_can_be_looked_at(campaign):
+    campaign.record(campaign.split().ticket, {"a": 100.0, "b": 1.0})
+    then = campaign.version
+    campaign.record(campaign.split().ticket, {"a": 0.0, "b": 900.0})
+    assert campaign.beliefs(at=then).leader == "a"
+    assert campaign.beliefs().leader == "b"
+
+
+def test_snapshots_are_kept_all_along_however_writes_are_cut(campaign, sqlite):
+    """The state at any past moment is near one; three events in a write need not end at a round number."""
+    for _ in range(1100):
+        with campaign.together():
+            ticket = campaign.split().ticket
+            campaign.record(ticket, {"a": 1.0})
+            campaign.record(ticket, {"b": 2.0})
+    with open_store(sqlite).reading() as session:
+        kept = sorted(session.snapshots(campaign._id, campaign.version))
+    assert len(kept) == 4
+    assert max(late - early for early, late in zip([0, *kept], [*kept, campaign.version])) <= 1024 + 64
+    assert campaign.check().exact
+
+
+def test_a_range_of_tickets_is_found_by_its_index(campaign, sqlite):
+    from apportion.campaigns.storage.database import address, engine_for
+
+    said = []
+    engine = engine_for(address(sqlite))
+
+    @sa.event.listens_for(engine, "before_cursor_execute")
+    def note(connection, cursor, statement, parameters, context, many):
+        said.append((statement, parameters))
+
+    campaign.history(2, 3)
+    sa.event.remove(engine, "before_cursor_execute", note)
+    statement, parameters = said[-1]
+    with engine.connect() as connection:
+        plan = " ".join(row[-1] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters))
+    assert "ix_events_ticket (campaign=? AND ticket>? AND ticket<?)" in plan
+    assert "TEMP B-TREE" not in plan
+
+
+def test_money_spent_where_none_was_advised_is_in_the_history(campaign):
+    campaign.add_arm("c", 0.0, 0.0)
+    campaign.pause_arm("c")
+    for _ in range(3):
+        campaign.record(campaign.split().ticket, {"a": 1.0, "c": 2.0}, {"c": 4.0})
+    lines = [line for line in campaign.history() if line.arm == "c"]
+    assert [(line.ticket, line.advised, line.amount, line.outcome) for line in lines] == [
+        (ticket, 0.0, 4.0, 2.0) for ticket in (1, 2, 3)
+    ]
+
+
+def test_numbers_of_numpy_will_do_and_others_are_refused(campaign):
+    import numpy as np
+
+    campaign.split()
+    assert campaign.explain(np.int64(1)).ticket == 1
+    assert [event.number for event in campaign.events(after=np.int64(1), limit=np.int64(1))] == [2]
+    for wrong in ({"after": "x"}, {"after": -1}, {"limit": -1}, {"limit": "a"}, {"limit": 1.5}):
+        with pytest.raises(ap.InvalidValue, match="must be a whole number"):
+            campaign.events(**wrong)
+    assert campaign.events(after=2**70) == []
+    assert len(campaign.events(limit=2**70)) == 2
+    assert (len(campaign.history(first=2**70)), len(campaign.history(last=2**70))) == (0, 2)
+    assert campaign.beliefs(at=2**70).leader == campaign.beliefs().leader

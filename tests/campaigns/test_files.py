@@ -1,0 +1,416 @@
+"""Campaigns as files: everything out and back, histories in, reports."""
+
+import csv
+import html
+import io
+import json
+import re
+
+import pytest
+
+import apportion as ap
+from apportion._common.dates import order_said
+from apportion.campaigns.files import (
+    export_csv,
+    export_json,
+    export_log,
+    import_history,
+    read_history,
+    restore_json,
+    restore_log,
+)
+from apportion.campaigns.forecast import forecast, replay
+from apportion.campaigns.report import _means, _shares, campaign_page
+from apportion.testing.stores import walk
+
+ARMS = ("search", "social", "video")
+HISTORY = """date,arm,amount,outcome
+2026-01-01,search,60,66
+2026-01-01,social,40,20
+2026-01-02,search,80,90.5
+2026-01-02,social,20,no data
+"""
+
+
+@pytest.fixture
+def ads(sqlite):
+    return ap.Campaign.create("ads", ARMS, budget=100, b=0.75, sigma=2, seed=7, db=sqlite)
+
+
+@pytest.fixture
+def history(tmp_path):
+    def write(text=HISTORY, name="history.csv"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("form", ["json", "log"])
+def test_everything_goes_out_and_comes_back_identical(db, tmp_path, form):
+    options = {"budget": 100, "b": 0.3, "sigma": 2, "step": 1.0, "minimise": True, "unit": "kits"}
+    campaign = ap.Campaign.create("all", ARMS, db=db, **options)
+    walk(campaign)
+    campaign.change(budget=120, sigma=3)
+    campaign.split(key="k")
+    other = str(tmp_path / "other.db")
+    if form == "json":
+        twin = restore_json(export_json(campaign), db=other)
+    else:
+        twin = restore_log(export_log(campaign), db=other, name="all")
+    assert twin.events() == campaign.events()
+    assert twin.state() == campaign.state()
+    assert dict(twin.split().amounts) == dict(campaign.split().amounts)
+    assert twin.check().exact
+    twin._store.close()
+
+
+def test_a_restore_does_not_overwrite(ads, sqlite):
+    with pytest.raises(ap.Conflict, match="is there already"):
+        restore_json(export_json(ads), db=sqlite)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: "{}",
+        lambda text: "[1, 2]",
+        lambda text: text[:-20],
+        lambda text: text.replace('"version": 1', '"version": 2'),
+        lambda text: text.replace('"number": 2', '"number": 3'),
+        lambda text: text.replace('"kind": "split"', '"kind": "spilt"', 1),
+        lambda text: text.replace('"width": 3', '"width": 100000000000000'),
+        lambda text: text.replace('"budget": 100.0', '"budget": 99.0'),
+        lambda text: text.replace('"outcomes"', '"outcome"'),
+        lambda text: json.dumps({**json.loads(text), "events": []}),
+    ],
+)
+def test_a_damaged_export_is_refused_and_makes_nothing(ads, sqlite, damage):
+    split = ads.split()
+    ads.record(split.ticket, {"search": 1.0})
+    with pytest.raises(ap.IncompatibleState):
+        restore_json(damage(export_json(ads)), db=sqlite, name="again")
+    assert ap.Campaign.names(sqlite) == ("ads",)
+
+
+def test_a_history_is_taken_in(ads, history):
+    done = import_history(ads, history())
+    assert (done.rows, done.tickets) == (4, 2)
+    beliefs = ads.beliefs()
+    assert beliefs["search"].resource == 140.0
+    assert beliefs["social"].resource == 40.0  # the other was "no data"
+    twin = ap.Statistics(3, 0.75)
+    twin.update([60, 40, 0], [66, 20, float("nan")])
+    twin.update([80, 20, 0], [90.5, float("nan"), float("nan")])
+    assert (
+        ads._read(lambda ledger, session: ledger.allocator._past.sums().score.tolist()) == twin.sums().score.tolist()
+    )
+    assert [line.date for line in ads.history()] == ["2026-01-01"] * 2 + ["2026-01-02"] * 2
+    assert ads.open_tickets == ()
+    assert ads.check().exact
+    assert ads.split().ticket == 3
+
+
+def test_a_file_that_was_imported_before_is_noticed(ads, history):
+    import_history(ads, history())
+    state = ads.state()
+    with pytest.raises(ap.Conflict, match=r"'other.csv' was imported before, .* as 'history.csv'"):
+        import_history(ads, history(name="other.csv"))
+    assert ads.state() == state
+    import_history(ads, history(), again=True)
+    assert ads.period == 4
+
+
+def test_columns_are_mapped_and_other_styles_read(ads, history):
+    text = "\ufeffday;channel;spend;sales\n1.1.;search;60,5;1e2\n\n1.1.;social;40;\n"
+    found, _ = read_history(history(text), date="day", arm="channel", amount="spend", outcome="sales")
+    assert [(line.arm, line.amount, line.outcome) for line in found] == [
+        ("search", 60.5, 100.0),
+        ("social", 40.0, None),
+    ]
+
+
+def spend(mark, group, last):
+    """A history as a spreadsheet saves it where thousands are grouped."""
+    rows = (("2026-W01", "search", 3530, 3677), ("2026-W01", "social", 380, 336), ("2026-W02", "search", 2240, 2536))
+    lines = [mark.join((date, arm, f"{x:,}", f"{y:,}")).replace(",", group) for date, arm, x, y in rows]
+    return "\n".join(
+        [mark.join(("date", "arm", "amount", "outcome")), *lines, mark.join(("2026-W02", "social", *last))]
+    )
+
+
+@pytest.mark.parametrize(
+    ("mark", "group", "last"),
+    [
+        (";", ".", ("620", "96,5")),
+        (";", ".", ("1.620,00", "96")),
+        (";", ".", ("620", "0,962")),
+        (";", ".", ("620", "1.000.962")),
+        ("\t", ",", ("620", "96.5")),
+        ("\t", ",", ("1,620.00", "96")),
+        (";", " ", ("620", "96")),
+        (";", "’", ("620", "96,5")),
+    ],
+)
+def test_grouped_thousands_are_read_where_the_file_tells(history, mark, group, last):
+    found, _ = read_history(history(spend(mark, group, last)))
+    assert [(line.amount, line.outcome) for line in found][:3] == [(3530, 3677), (380, 336), (2240, 2536)]
+
+
+@pytest.mark.parametrize(("mark", "group", "outcome"), [(";", ".", "336"), ("\t", ",", "336"), (";", ".", "4100")])
+def test_numbers_that_can_be_read_in_two_ways_are_refused(ads, history, mark, group, outcome):
+    path = history(spend(mark, group, ("620", outcome)))
+    sentence = (
+        f"Row 2: the amount '3{group}530' can be read in two ways, as 3530 or as 3.53, and nothing else in the file "
+        "tells which; write all numbers without thousands separators, or give `--decimal comma` or `--decimal "
+        "point` to `import` or `fit`."
+    )
+    with pytest.raises(ap.InvalidValue, match=re.escape(sentence)):
+        import_history(ads, path)
+    assert ads.version == 1
+    names = ("comma", "point") if group == "." else ("point", "comma")
+    assert [read_history(path, decimal=name)[0][0].amount for name in names] == [3530, 3.53]
+    with pytest.raises(ap.InvalidValue, match="`decimal` must be one of 'point', 'comma'; got 'dot'"):
+        read_history(path, decimal="dot")
+
+
+@pytest.mark.parametrize(
+    "others",
+    [("3.5", "1"), ("100.25", "1"), ("1200", "1"), ("0.125", "1"), ("7", "0.5"), ("1234.567", "1"), ("1e3", ".5")],
+)
+def test_three_decimals_are_decimals_in_a_plain_file(history, others):
+    found, _ = read_history(history(f"date,arm,amount,outcome\n1,a,12.345,7\n1,b,{','.join(others)}\n"))
+    assert [line.amount for line in found] == [12.345, float(others[0])]
+
+
+def test_periods_follow_their_dates_whatever_the_order_of_the_file(history, sqlite):
+    rows = [f"2026-03-{day:02d},{arm},50,{50 * (day if arm == 'search' else 20 - day)}"
+            for day in range(1, 13) for arm in ("search", "social")]  # fmt: skip
+    told = []
+    for name, lines in (("forth", rows), ("back", rows[::-1])):
+        campaign = ap.Campaign.create(name, ARMS, budget=100, b=0.75, sigma=2, half_life=4, db=sqlite)
+        import_history(campaign, history("\n".join(["Date,ARM, Amount,outcome", *lines])))
+        assert [line.date for line in campaign.history()] == [row[:10] for row in rows]
+        told.append(campaign.beliefs().mean.tolist())
+    assert told[0] == pytest.approx(told[1], rel=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("dates", "order", "said"),
+    [
+        (("2026-02-01", "2026-01-15"), (1, 0), "in date order, from 2026-01-15 to 2026-02-01"),
+        (("1.2.2026", "15.1.2026"), (1, 0), "in date order, from 15.1.2026 to 1.2.2026"),
+        (("2026-W10", "2026-W09"), (1, 0), "in date order, from 2026-W09 to 2026-W10"),
+        (("2026-02", "2026-01"), (1, 0), "in date order, from 2026-01 to 2026-02"),
+        (("2026/2/1", "2026-01-31T23:59:59+00:00"), (1, 0),
+         "in date order, from 2026-01-31T23:59:59+00:00 to 2026/2/1"),
+        (("week 3", "week 2"), (0, 1), "in file order, from week 3 to week 2, as 'week 3' is not read as a date"),
+        (("2026-02-01", "next week"), (0, 1),
+         "in file order, from 2026-02-01 to next week, as 'next week' is not read as a date"),
+        (("2/1/2026", "1/2/2026"), (0, 1),
+         "in file order, from 2/1/2026 to 1/2/2026, as '2/1/2026' is not read as a date"),
+        (("2026-14", "2026-13"), (0, 1),
+         "in file order, from 2026-14 to 2026-13, as '2026-14' is not read as a date"),
+    ],
+)  # fmt: skip
+def test_the_order_of_periods_is_said(history, dates, order, said):
+    text = "".join(f"{date},a,{place + 1},1\n" for place, date in enumerate(dates))
+    found, _ = read_history(history("date,arm,amount,outcome\n" + text))
+    assert [line.amount - 1 for line in found] == list(order)
+    assert order_said(line.date for line in found) == said
+
+
+def test_unknown_arms_are_refused_or_added(ads, history):
+    path = history(HISTORY + "2026-01-03,radio,10,3\n")
+    with pytest.raises(ap.InvalidValue, match="Row 6: arm 'radio' is not known"):
+        import_history(ads, path)
+    assert ads.version == 1
+    assert import_history(ads, path, add_arms=True).arms_added == ("radio",)
+    assert ads.beliefs()["radio"].resource == 10.0
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "The file 'history.csv' is empty."),
+        (
+            "date,arm,amount\n",
+            "Row 1: one column named 'outcome' is needed, or say which one is the outcome (`--outcome-column` on the "
+            "command line); found are date, arm, amount.",
+        ),
+        ("Date,DATE,arm,amount,outcome\n", "Row 1: one column named 'date' is needed"),
+        ("date,arm,amount,outcome\n", "has no rows"),
+        (HISTORY + "2026-01-03,search,x,3\n", "Row 6: the amount must be a number; got 'x'"),
+        (HISTORY + "2026-01-03,search,nan,3\n", "Row 6: the amount must be a number"),
+        (HISTORY + "2026-01-03,search,1_0,3\n", "Row 6: the amount must be a number"),
+        (HISTORY + "2026-01-03,search,-1,3\n", "Row 6: the amount must be a number of at least 0"),
+        (HISTORY + "2026-01-03,search,1,inf\n", "Row 6: the outcome must be a number"),
+        (HISTORY + "2026-01-03,search,0,3\n", "Row 6: an outcome of 3 from an amount of 0 cannot be"),
+        (HISTORY + "2026-01-03,search,1\n", "Row 6: 4 cells are needed; got 3"),
+        (HISTORY + "2026-01-02,search,1,1\n", "Row 6: arm 'search' on 2026-01-02 was there before, in row 4"),
+        (HISTORY + ",search,1,1\n", "Row 6: the date must be"),
+        (HISTORY + "2026-01-03,,1,1\n", "Row 6: the arm must be"),
+        (HISTORY + "2026-01-03,search,0,0\n", "Row 6: the amounts of 2026-01-03 must add up to more than 0"),
+        (HISTORY + '2026-01-03,"search,1,1\n', "is not CSV"),
+        (HISTORY + "2026-02-30,search,1,1\n", "Row 6: the date must be a date that exists; got '2026-02-30'."),
+        (HISTORY + "30.2.2026,search,1,1\n", "Row 6: the date must be a date that exists; got '30.2.2026'."),
+        (HISTORY + "2026-01-03 25:00,search,1,1\n", "Row 6: the date must be a date that exists"),
+        (
+            b"\xff\xfe\x00",
+            "The file 'history.csv' cannot be read: it is not UTF-8 text, which spreadsheets save as “CSV UTF-8”.",
+        ),
+    ],
+)
+def test_faults_are_named_with_their_row_and_nothing_is_taken_in(ads, history, text, sentence):
+    with pytest.raises(ap.InvalidValue, match=re.escape(sentence)):
+        import_history(ads, history(text))
+    assert ads.version == 1
+
+
+def test_the_exported_history_can_be_imported(ads, history, sqlite):
+    walk(ads, rounds=6)
+    rows = list(csv.DictReader(io.StringIO(export_csv(ads))))
+    assert {row["state"] for row in rows} <= {"recorded", "open", "no data", "amended", "unused"}
+    twin = ap.Campaign.create("twin", ARMS, budget=100, b=0.75, sigma=2, db=sqlite)
+    import_history(twin, history(export_csv(ads)))
+    for name in ARMS:
+        assert twin.beliefs()[name].mean == pytest.approx(ads.beliefs()[name].mean, rel=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    "amounts", [(3.53, 3.530), (1234.567, 2.125), (2.125, 12.345), (1e-7, 5e17), (3530.0, 999.001)]
+)
+def test_exported_numbers_come_back_exactly(sqlite, history, amounts):
+    told = dict(zip(("a", "b"), amounts))
+    campaign = ap.Campaign.create("f", ("a", "b"), budget=10, b=0.75, db=sqlite)
+    campaign.record(campaign.split().ticket, told, told)
+    found, _ = read_history(history(export_csv(campaign)))
+    assert {line.arm: (line.amount, line.outcome) for line in found} == {arm: (x, x) for arm, x in told.items()}
+
+
+def test_a_name_that_looks_like_a_formula_is_made_harmless(sqlite, history):
+    campaign = ap.Campaign.create("f", ("=1+1", "b"), budget=10, b=0.75, db=sqlite)
+    campaign.record(campaign.split().ticket, {"=1+1": 1.0, "b": 2.0})
+    assert "'=1+1" in export_csv(campaign)
+    twin = ap.Campaign.create("g", ("=1+1", "b"), budget=10, b=0.75, db=sqlite)
+    import_history(twin, history(export_csv(campaign)))
+    assert twin.beliefs()["=1+1"].resource == 5.0
+
+
+def test_the_report_is_one_page_that_asks_nothing_of_the_network(sqlite, tmp_path):
+    campaign = ap.Campaign.create("a <b> & c", ("<script>", "$x_1$", "b"), budget=100, unit="€", b=0.75, db=sqlite)
+    for _ in range(5):
+        split = campaign.split()
+        campaign.record(split.ticket, dict(split.amounts))
+    text = campaign_page(campaign).write(tmp_path / "page.html").read_text()
+    assert "<script>" not in text
+    assert "&lt;script&gt;" in text
+    assert text.count("<svg") == 2
+    assert not re.search(r'(src|href)="(?!#|data:)', text)
+    assert "The last split" in text
+
+
+def test_the_report_of_a_new_campaign(ads):
+    assert "Where it stands" in campaign_page(ads).html()
+
+
+def cells(page, heading):
+    """The rows of the table below a heading of a report."""
+    table = page.split(f"<h2>{heading}</h2>")[1].split("</table>")[0]
+    return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", table)]
+
+
+def test_the_report_reads_as_the_command_line_does(sqlite):
+    ads = ap.Campaign.create("ads", ARMS, budget=5000, unit="EUR", seed=7, half_life=4, db=sqlite)
+    for ticket in range(1, 26):
+        ads.split()
+        ads.record(ticket, {"search": 900.0 + ticket, "social": 700.25, "video": None})
+    last = ads.split()
+    page = campaign_page(ads).html()
+    header, *rows = cells(page, "The last split")
+    assert header == ["arm", "amount EUR", "share", "mean per unit (interval)", "best", "why"]
+    assert sum(float(row[1].replace(",", "")) for row in rows) == pytest.approx(5000, abs=0.02)
+    assert all(re.fullmatch(r"[<>]?[\d.]+%", row[2]) for row in rows)
+    assert [row[5] for row in rows] == [html.escape(reason) for reason in last.reasons.values()]
+    assert 'class="word long">why' in page
+    header, *rows = cells(page, "The last 20 tickets")
+    assert header[1] == "date (UTC)"
+    assert {int(row[0]) for row in rows} == set(range(7, 27))
+    told = page.split("<h2>Settings</h2>")[1]
+    assert "None" not in told
+    assert "{" not in told
+    assert "<dt>minimise</dt><dd>no</dd>" in told
+    assert "<dt>assumed</dt><dd>b, sigma</dd>" in told
+
+
+def test_the_report_shows_what_was_really_spent(sqlite):
+    ads = ap.Campaign.create("ads", ARMS, budget=90, unit="EUR", seed=7, window=2, db=sqlite)
+    for ticket in (1, 2, 3):
+        ads.split()
+        ads.record(ticket, {"search": 9.0, "social": 7.0, "video": None}, {"search": 30, "social": 20, "video": 10})
+    ads.amend(1, {"social": 7.0}, {"social": 25})
+    ads.split()  # still open: not spent yet
+    header, *rows = cells(campaign_page(ads).html(), "Where it stands")
+    assert header[3:5] == ["EUR spent", "EUR still counting"]
+    assert {row[0]: row[3] for row in rows} == {"search": "90", "social": "65", "video": "30"}
+    assert {row[0]: row[4] for row in rows}["video"] == "0"
+    assert float({row[0]: row[4] for row in rows}["search"]) < 90
+
+
+def test_a_picture_of_tickets_has_whole_numbers_below_it():
+    for figure in (_shares([1, 2, 3], {"a": [0.5, 0.25, 1.0]}), _means([(1, {}), (3, {})], [])):
+        axes = figure.axes[0]
+        axes.set_xlim(1, 4)
+        assert all(float(tick).is_integer() for tick in axes.get_xticks())
+
+
+def test_a_forecast_without_sigma_says_what_to_do(sqlite):
+    ads = ap.Campaign.create("even", ("a", "b"), budget=100, policy="uniform", seed=7, db=sqlite)
+    with pytest.raises(ap.InvalidValue, match="record some first"):
+        forecast(ads)
+    ads.record(ads.split().ticket, {"a": 60.0, "b": 40.0})
+    with pytest.raises(
+        ap.InvalidValue, match=r"^σ of this campaign is not known: record more outcomes, or give `sigma`"
+    ):
+        forecast(ads)
+
+
+def test_a_forecast_is_repeatable_and_leaves_the_campaign_alone(ads):
+    for _ in range(10):
+        split = ads.split()
+        means = {"search": 2.0, "social": 1.0, "video": 0.5}
+        ads.record(split.ticket, {name: means[name] * amount for name, amount in split.amounts.items()})
+    ads.pause_arm("video")
+    state = ads.state()
+    outlook = forecast(ads, periods=20, worlds=20, policies=("odds", "uniform"))
+    assert outlook == forecast(ads, periods=20, worlds=20, policies=("odds", "uniform"))
+    assert ads.state() == state
+    odds, uniform = outlook.prospects
+    assert odds.earned > uniform.earned
+    assert 0 <= odds.regret < uniform.regret
+    assert odds.earned_low <= odds.earned <= odds.earned_high
+
+
+def test_a_forecast_needs_something_to_look_ahead_from(ads):
+    with pytest.raises(ap.InvalidValue, match="nothing to look ahead from"):
+        forecast(ads)
+
+
+def test_a_backtest_replays_a_history(history):
+    import numpy as np
+
+    rng = np.random.default_rng(5)
+    rows = ["date,arm,amount,outcome"]
+    for day in range(60):
+        for arm, mean in (("a", 2.0), ("b", 1.0)):
+            amount = float(rng.integers(10, 100))
+            rows.append(f"day {day},{arm},{amount},{mean * amount + 3.0 * amount**0.75 * rng.standard_normal()}")
+    found, _ = read_history(history("\n".join(rows)))
+    outlook = replay(found, worlds=10)
+    assert 0.5 < outlook.b <= 1.0
+    by_name = {row.policy: row for row in outlook.prospects}
+    assert by_name["Odds"].earned > by_name["Uniform"].earned
+    assert outlook.actual == pytest.approx(sum(line.outcome for line in found))
+    costs = replay(found, worlds=5, b=0.75, sigma=3.0, minimise=True, policies=("odds",))
+    assert costs.prospects[0].earned < outlook.actual

@@ -1,0 +1,318 @@
+"""The commands of a campaign, for people and for machines."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import pytest
+from commands import run
+
+import apportion as ap
+
+COMMANDS = (
+    "new", "split", "record", "amend", "close", "status", "campaigns", "history", "settings", "check", "upgrade",
+    "arms", "import", "export", "restore", "report", "simulate-campaign", "backtest",
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def here(request, monkeypatch, tmp_path):
+    # One life of commands on each database; the rest is the same for both.
+    wanted = "db" if "db" in request.fixturenames else "sqlite"
+    monkeypatch.setenv("APPORTION_DB", request.getfixturevalue(wanted))
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.chdir(tmp_path)
+
+
+def machine(*arguments):
+    done = run(*arguments, "--json")
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+@pytest.fixture
+def ads():
+    return machine("new", "ads", "--arms", "search, social,video", "--budget", "5000", "--unit", "EUR", "--b", "0.75",
+                   "--sigma", "40", "--seed", "7", "--min", "video=0.05", "--max", "search=0.9")  # fmt: skip
+
+
+def test_a_life_of_commands(db, ads):
+    assert ads["settings"]["unit"] == "EUR"
+    split = machine("split", "ads")
+    assert sum(arm["amount"] for arm in split["arms"]) == pytest.approx(5000)
+    assert set(split["arms"][0]) >= {"arm", "amount", "share", "mean", "low", "high", "probability_best", "reason"}
+    assert machine("record", "ads", "search=812", "social=410.5")["open_tickets"] == [1]
+    assert machine("record", "ads", "video=none", "--ticket", "1")["open_tickets"] == []
+    assert machine("split", "ads", "--budget", "6000")["budget"] == 6000
+    assert machine("record", "ads", "search=500", "--spent", "search=3000", "--ticket", "2")["open_tickets"] == [2]
+    assert machine("amend", "ads", "1", "search=790")["tickets"] == [1]
+    assert machine("close", "ads", "2")["open_tickets"] == []
+    arms = machine("arms", "ads", "add", "radio", "--min", "0.05")
+    assert arms[-1] == {"name": "radio", "state": "active", "minimum": 0.05, "maximum": 1.0}
+    for action, state in (("pause", "paused"), ("resume", "active"), ("remove", "removed")):
+        assert machine("arms", "ads", action, "radio")[-1]["state"] == state
+    assert machine("arms", "ads", "bound", "social", "--max", "0.5")[1]["maximum"] == 0.5
+    status = machine("status", "ads")
+    assert (status["period"], status["open_tickets"]) == (2, [])
+    history = machine("history", "ads")
+    assert history[0]["outcome"] == 790
+    assert history[0]["corrections"][0]["outcome"] == 812
+    assert machine("history", "ads", "--log")[-1]["kind"] == "arm"
+    assert machine("settings", "ads", "--budget", "100", "--half-life", "30")["half_life"] == 30
+    assert machine("check", "ads")["ok"]
+    assert machine("campaigns")[0]["campaign"] == "ads"
+    assert machine("upgrade")["after"] == machine("upgrade")["before"]
+
+
+def test_the_split_shows_everything_per_arm(ads):
+    run("split", "ads")
+    run("record", "ads", "search=5000", "social=400", "video=100")
+    shown = " ".join(run("split", "ads").out.split())
+    for word in (
+        "ticket 2, 5,000 EUR",
+        "amount EUR",
+        "share",
+        "mean per unit (interval)",
+        "best",
+        "why",
+        "Leads with",
+    ):
+        assert word in shown
+    assert re.search(r"search │ [\d,.]+ │ [\d.]+% │ [\d.]+ \(-?[\d.]+ to [\d.]+\) │ [<>\d.]+% │ Leads with", shown)
+
+
+def test_people_get_tables_and_sentences(ads):
+    for arguments in (
+        ("status", "ads"), ("split", "ads"), ("record", "ads", "search=1"), ("history", "ads"),
+        ("history", "ads", "--log"), ("settings", "ads"), ("campaigns",), ("arms", "ads"), ("check", "ads"),
+        ("amend", "ads", "1", "search=2"), ("simulate-campaign", "ads", "--worlds", "2", "--periods", "3"),
+        ("report", "ads"), ("export", "ads", "--out", "ads.json"), ("restore", "ads.json", "--name", "again"),
+        ("export", "ads", "--format", "log", "--out", "twin.csv"), ("restore", "twin.csv"), ("export", "ads"),
+        ("close", "ads", "1"), ("upgrade",),
+    ):  # fmt: skip
+        done = run(*arguments)
+        assert (done.code, done.err) == (0, ""), arguments
+        assert done.out
+    assert os.path.exists("ads.html")
+    assert ap.Campaign.names() == ("ads", "again", "twin")
+
+
+def test_files_of_outcomes_and_histories(ads, tmp_path):
+    run("split", "ads")
+    run("split", "ads")
+    (tmp_path / "told.csv").write_text("ticket,arm,outcome,amount\n1,search,5,\n2,social,6,70\n1,video,,\n")
+    assert machine("record", "ads", "--csv", "told.csv")["tickets"] == [1, 2]
+    beliefs = ap.Campaign.open("ads").beliefs()
+    assert beliefs["social"].resource == 70
+    (tmp_path / "old.csv").write_text("day,channel,spend,sales\n1,search,60,66\n1,social,40,20\n")
+    mapped = (
+        "--date-column",
+        "day",
+        "--arm-column",
+        "channel",
+        "--amount-column",
+        "spend",
+        "--outcome-column",
+        "sales",
+    )
+    assert machine("import", "ads", "old.csv", *mapped)["rows"] == 2
+    done = run("import", "ads", "old.csv", *mapped)
+    assert done.code == 2
+    assert "was imported before" in done.err
+    version = ap.Campaign.open("ads").version
+    (tmp_path / "bad.csv").write_text("ticket,arm,outcome\n1,social,5\n2,nobody,6\n")
+    done = run("record", "ads", "--csv", "bad.csv")
+    assert (done.code, ap.Campaign.open("ads").version) == (2, version)  # all or nothing
+
+
+def test_a_backtest(tmp_path):
+    rows = [
+        f"{day},{arm},{10 + day},{(10 + day) * mean + (day * 7 % 5)}"
+        for day in range(20)
+        for arm, mean in (("a", 2), ("b", 1))
+    ]
+    (tmp_path / "old.csv").write_text("date,arm,amount,outcome\n" + "\n".join(rows))
+    outlook = machine("backtest", "old.csv", "--worlds", "3", "--policies", "odds,uniform")
+    assert [row["policy"] for row in outlook["prospects"]] == ["odds", "uniform"]
+    assert run("backtest", "old.csv", "--worlds", "2", "--b", "0.75", "--sigma", "1").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("split", "nobody"), "Campaign 'nobody' is not known; there are: ads."),
+        (
+            ("record", "ads", "search=1"),
+            "No ticket of 'ads' is open; ask for a split first, or name one by --ticket.",
+        ),
+        (("record", "ads", "search=1", "--ticket", "9"), "Ticket 9 is not known; no split was asked for yet."),
+        (("record", "ads", "search", "--ticket", "1"), "An outcome must be written as arm=number; got 'search'."),
+        (
+            ("record", "ads", "search=x", "--ticket", "1"),
+            "The outcome of 'search' must be a number such as 812.50; got 'x'.",
+        ),
+        (
+            ("record", "ads", "search=1,840", "--ticket", "1"),
+            "The outcome of 'search' can be read in two ways; write 1840 or 1.84, not '1,840'.",
+        ),
+        (
+            ("new", "x", "--arms", "a,b", "--budget", "1", "--min", "a=60%"),
+            "The minimum of 'a' must be a share from 0 to 1, for example 0.6; got '60%'.",
+        ),
+        (("record", "ads", "a=1", "a=2", "--ticket", "1"), "Arm 'a' is given twice."),
+        (("record", "ads", "--csv", "none.csv"), "The file 'none.csv' cannot be read: No such file or directory."),
+        (("split", "ads", "--budget", "-5"), "`budget` must be a number above 0; got -5.0."),
+        (("new", "ads", "--arms", "a,b", "--budget", "1"), "Campaign 'ads' is there already; choose another name."),
+        (("new", "x"), "`apportion new` needs --arms and --budget; see `apportion new --help`."),
+        (("new", "x", "--arms", "a,a", "--budget", "1"), "`arms` must be names that are all different; got 'a'."),
+        (("arms", "ads", "add", "search"), "Arm 'search' is there already (active)."),
+        (("arms", "ads", "jump", "search"), "`action` must be one of add, pause, resume, remove, bound; got 'jump'."),
+        (("arms", "ads", "add"), "Which arm? apportion arms ads add ARM"),
+        (("amend", "ads", "1", "search=1"), "Ticket 1 is not known; no split was asked for yet."),
+        (("export", "ads", "--format", "xml"), "`--format` must be one of csv, json, log; got 'xml'."),
+        (("settings", "ads", "--b", "2"), "`b` must be a number in [0, 1]; got 2.0."),
+        (
+            ("settings", "ads", "--unset", "budget"),
+            "`--unset` must be one of unit, b, sigma, horizon, step, half-life, window; got 'budget'.",
+        ),
+        (
+            ("settings", "ads", "--unset", "half-life", "--half-life", "3"),
+            "`--half-life` is given a value and unset at once; choose one.",
+        ),
+        (("restore", "none.json"), "The file 'none.json' cannot be read: No such file or directory."),
+        (
+            ("simulate-campaign", "ads"),
+            "No outcome was recorded yet: record some first, as there is nothing to look ahead from.",
+        ),
+        (("record", "ads"), "Say what came back, for example search=812; got no outcome."),
+        (("record", "ads", "--spent", "search=5"), "Say what came back, for example search=812; got no outcome."),
+        (
+            ("settings", "ads", "--policy", "odds", "--unset", "b"),
+            "`--unset b` needs a policy that learns it; got Odds. Add --policy auto, or give --b a value.",
+        ),
+    ],
+)
+def test_bad_input_gets_one_sentence(ads, arguments, sentence):
+    done = run(*arguments)
+    assert done.code == 2
+    assert done.err == sentence + "\n"
+    assert done.out == ""
+    assert ap.Campaign.open("ads").version == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ("split", "ads", "--budget", "5,000"),
+            "`--budget` can be read in two ways; write 5000 or 5.0, not '5,000'.",
+        ),
+        (("split", "ads", "--budget", "12,5"), "`--budget` must be a number in the form 12.5; got '12,5'."),
+        (("split", "ads", "--budget", "much"), "`--budget` must be a number such as 812.50; got 'much'."),
+        (("arms", "ads", "add", "radio", "--min", "60%"), "`--min` must be a number, such as 0.6; got '60%'."),
+        (("amend", "ads", "search=3", "social=4"), "`ticket` must be a whole number; got 'search=3'."),
+        (("history", "ads", "--last", "0"), "`--last` must be a number of at least 1; got '0'."),
+        (("simulate-campaign", "ads", "--worlds", "1e9"), "`--worlds` must be a whole number; got '1e9'."),
+    ],
+)
+def test_an_option_that_is_no_number_gets_the_sentence_below_the_usage(ads, arguments, sentence):
+    done = run(*arguments)
+    assert done.code == 2
+    assert "Usage: " in done.err
+    assert sentence in done.err
+
+
+def test_numbers_as_people_write_them_where_they_are_clear(ads, tmp_path):
+    run("split", "ads")
+    machine("record", "ads", "search=1 840", "social=1,234.5", "video=12,5")
+    assert [line["outcome"] for line in machine("history", "ads")] == [1840, 1234.5, 12.5]
+    machine("amend", "ads", "1", "search=1.840")  # what a program writes has a decimal point
+    assert machine("history", "ads")[0]["outcome"] == 1.84
+    run("split", "ads")
+    (tmp_path / "told.csv").write_text("arm;outcome\nsearch;1.840\nsocial;2.510\n")
+    done = run("record", "ads", "--csv", "told.csv")
+    assert done.err == (
+        "Row 2: the outcome '1.840' can be read in two ways, as 1840 or as 1.84, and nothing else in the file tells "
+        "which; write all numbers without thousands separators.\n"
+    )
+    (tmp_path / "told.csv").write_text("arm;outcome\nsearch;1.840\nsocial;2.510,50\n")
+    machine("record", "ads", "--csv", "told.csv")
+    assert [line["outcome"] for line in machine("history", "ads")][3:5] == [1840, 2510.5]
+
+
+def test_an_import_says_in_which_order_it_took_the_periods(ads, tmp_path):
+    (tmp_path / "new.csv").write_text("date;arm;amount;outcome\n8.1.2026;search;1.060;66\n1.1.2026;search;2.040;20\n")
+    assert "as 1060 or as 1.06, and nothing else" in run("import", "ads", "new.csv").err
+    done = run("import", "ads", "new.csv", "--decimal", "comma")
+    assert done.out == "2 rows on 2 dates were taken in from new.csv, in date order, from 1.1.2026 to 8.1.2026.\n"
+    assert [line["amount"] for line in machine("history", "ads")] == [2040, 1060]
+    (tmp_path / "weeks.csv").write_text("date,arm,amount,outcome\nweek 2,search,60,66\nweek 1,search,40,20\n")
+    order = machine("import", "ads", "weeks.csv")["order"]
+    assert order == "in file order, from week 2 to week 1, as 'week 2' is not read as a date"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_has_help_with_an_example_and_json(command):
+    done = run(command, "--help")
+    assert done.code == 0
+    assert "Example: apportion " in done.out
+    assert "--json" in done.out
+
+
+def test_a_check_that_fails_says_so(ads):
+    from apportion.campaigns.storage.store import open_store
+
+    with open_store().writing() as session:
+        number, state = session.snapshot(1)
+        session.save(1, number, state.replace('"issued": 0', '"issued": 5'))
+    assert run("check", "ads").code == 1
+    assert run("check", "ads", "--repair").code == 1
+    assert run("check", "ads").code == 0
+
+
+def test_settings_can_be_unset(ads):
+    machine("settings", "ads", "--half-life", "30", "--horizon", "40", "--step", "50")
+    run("split", "ads")
+    run("record", "ads", "search=2500", "social=900", "video=80")
+    now = machine("settings", "ads", "--unset", "half-life", "--unset", "step", "--budget", "6000")
+    assert (now["half_life"], now["step"], now["horizon"], now["budget"]) == (None, None, 40, 6000)
+    now = machine("settings", "ads", "--window", "12", "--unset", "horizon", "--unset", "unit")
+    assert (now["window"], now["horizon"], now["unit"]) == (12, None, None)
+    assert machine("settings", "ads", "--unset", "window")["window"] is None
+    version = ap.Campaign.open("ads").version
+    assert machine("settings", "ads", "--unset", "half_life")["half_life"] is None  # it was so: nothing happens
+    assert ap.Campaign.open("ads").version == version
+    assert machine("check", "ads")["ok"]
+
+
+def test_names_are_completed(ads):
+    from apportion.cli.campaign import complete_campaigns
+
+    assert complete_campaigns("a") == ["ads"]
+    assert complete_campaigns("b") == []
+
+
+def test_names_with_brackets_are_shown_as_they_are():
+    machine("new", "[bold]x[blue]", "--arms", "[red]a,b", "--budget", "1")
+    assert "[bold]x[blue]" in run("status", "[bold]x[blue]").out
+    assert "[red]a" in run("split", "[bold]x[blue]").out
+
+
+def test_new_asks_for_what_is_missing_on_a_terminal():
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "apportion", "new", "--b", "0.75"]
+    with subprocess.Popen(
+        command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        os.write(ours, b"from a terminal\nx, y\n250\nEUR\nn\n")
+        said = process.communicate(timeout=180)[0]
+    os.close(ours)
+    os.close(theirs)
+    assert process.returncode == 0, said
+    assert "Name of the campaign" in said
+    campaign = ap.Campaign.open("from a terminal")
+    assert (campaign.settings.budget, campaign.settings.unit) == (250, "EUR")
+    assert [arm.name for arm in campaign.arms] == ["x", "y"]

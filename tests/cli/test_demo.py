@@ -1,0 +1,68 @@
+"""The demo's seasons: a real campaign each, equal to what the averages are made of, and nothing left behind."""
+
+import os
+import re
+import tempfile
+
+import numpy as np
+import pytest
+import typer
+
+import apportion as ap
+from apportion.cli import demo
+from apportion.studies.scenarios import SCENARIOS, play_season
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The folder of temporary files, our own; and a home in which no database may appear."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    return tmp_path
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.title)
+def test_a_season_in_the_database_is_the_season_of_the_averages(scenario, folder):
+    policy = demo._ours(scenario)[demo._shown(scenario)]
+    season, found = demo.play_campaign(scenario, policy, seed=11)
+    alone = play_season(scenario, policy, seed=11)
+    assert np.array_equal(season.amounts, alone.amounts)
+    assert np.array_equal(season.outcomes, alone.outcomes, equal_nan=True)
+    assert season.beliefs == alone.beliefs
+    assert (found.ok, found.exact, found.tickets) == (True, True, scenario.periods)
+    assert found.events == 1 + 2 * scenario.periods  # its creation; then a split and its outcomes every period
+    assert os.listdir(folder) == []
+
+
+def test_the_default_is_what_a_campaign_takes_that_is_told_b_and_sigma(sqlite):
+    scenario = SCENARIOS[0]
+    campaign = ap.Campaign.create("x", ("a", "b"), budget=1, b=scenario.b, sigma=scenario.sigma, db=sqlite)
+    default = demo._ours(scenario)[demo.DEFAULT]
+    assert (campaign.settings.policy, campaign.settings.parameters) == (type(default).__name__, default.parameters)
+
+
+def test_each_section_ends_with_a_check(folder, capsys):
+    demo.show_demo(seed=3, repeats=1)
+    out = " ".join(capsys.readouterr().out.split())
+    said = re.findall(r"(\d+) events kept in a throw-away database, rebuilt bit for bit: ok\.", out)
+    assert list(map(int, said)) == [1 + 2 * scenario.periods for scenario in SCENARIOS]
+    assert out.count("by day, by apportion (Auto, default)") == 1
+    assert out.count("by month, by apportion (Auto, default)") == 1
+    assert out.count("by day, by apportion (Odds)") == 1
+    assert os.listdir(folder) == []
+
+
+def test_a_campaign_that_does_not_agree_with_its_events_is_told_with_exit_code_1(folder, capsys, monkeypatch):
+    check = ap.Campaign.check
+
+    def spoiled(campaign):
+        with campaign._store.writing(campaign._id) as session:
+            number, state = session.snapshot(campaign._id)
+            session.save(campaign._id, number, state.replace('"issued": ', '"issued": 5'))
+        return check(campaign)
+
+    monkeypatch.setattr(ap.Campaign, "check", spoiled)
+    with pytest.raises(typer.Exit) as stop:
+        demo.show_demo(seed=3, repeats=1)
+    assert stop.value.exit_code == 1
+    assert capsys.readouterr().out.count("does not agree with the events.") == len(SCENARIOS)

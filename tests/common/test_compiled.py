@@ -1,0 +1,183 @@
+"""One source, two ways to run it; and machine code on disk that follows the sources it was made of."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import apportion as ap
+from apportion._common.compiled import compiled, generic, implements, kernel
+from apportion.model.sums import MANY_ARMS
+
+# --- in one process -----------------------------------------------------------------------------------------
+
+
+@generic
+def area(shape):
+    """The area of a shape."""
+
+
+class Square(NamedTuple):
+    side: float
+
+
+class Disc(NamedTuple):
+    radius: float
+
+
+@implements(area, Square)
+def square_area(self):
+    return self.side * self.side
+
+
+@implements(area, Disc)
+def disc_area(self):
+    return 3.0 * half(self.radius) * 2.0 * self.radius
+
+
+@kernel
+def half(value):
+    return value / 2.0
+
+
+@kernel
+def total_area(shape, copies):
+    total = 0.0
+    for _ in range(copies):
+        total += area(shape)
+    return total
+
+
+def test_a_generic_chooses_by_the_type_of_the_record():
+    assert area(Square(3.0)) == 9.0
+    assert area(Disc(2.0)) == 12.0
+
+
+@pytest.mark.parametrize("shape", [Square(1.7), Disc(0.3)])
+def test_compiled_equals_plain(shape):
+    assert compiled(total_area)(shape, 5) == total_area(shape, 5)
+
+
+def test_a_kernel_stays_a_plain_function_and_is_compiled_once():
+    assert half(3.0) == 1.5
+    assert compiled(half) is compiled(half)
+    assert compiled(half)(3.0) == 1.5
+    assert compiled(half).__name__ == "half"
+
+
+def favouring(favourite):
+    """A policy class that is made anew at every call, always with the same name and the same file."""
+    if favourite == 0:
+
+        class Favourite(ap.Policy):
+            def allocate(self, period, seen, memory, rng, shares):
+                for arm in range(len(shares)):
+                    shares[arm] = 1.0 if arm == 0 else 0.0
+
+    else:
+
+        class Favourite(ap.Policy):
+            def allocate(self, period, seen, memory, rng, shares):
+                for arm in range(len(shares)):
+                    shares[arm] = 1.0 if arm == 1 else 0.0
+
+    return Favourite
+
+
+def winner(policy, arms):
+    """The place of the arm that gets all: plainly decided with few arms, compiled with many."""
+    names = [f"arm {place}" for place in range(arms)]
+    amounts = list(ap.Allocator(policy, names, seed=0).ask().amounts.values())
+    return int(np.argmax(amounts))
+
+
+@pytest.mark.parametrize("arms", [3, MANY_ARMS])
+def test_a_class_that_is_defined_again_runs_its_new_body(arms):
+    for favourite in (0, 1, 0, 1):
+        assert winner(favouring(favourite)(), arms) == favourite
+
+
+# --- across processes ---------------------------------------------------------------------------------------
+
+POLICY = """
+import apportion as ap
+
+class Mine(ap.Policy):
+    def allocate(self, period, seen, memory, rng, shares):
+        for arm in range(len(shares)):
+            shares[arm] = 1.0 if arm == {favourite} else 0.0
+"""
+
+ASK = """
+import importlib, json, sys
+import apportion as ap
+from apportion._common.compiled import compiled
+from apportion.policies.contract import decide
+from apportion.model.sums import MANY_ARMS
+
+def ask(module):
+    policy = importlib.import_module(module).Mine()
+    amounts = list(ap.Allocator(policy, [f"arm {n}" for n in range(MANY_ARMS)]).ask().amounts.values())
+    return amounts.index(1.0)
+
+winners = [ask(module) for module in sys.argv[1:]]
+stats = compiled(decide).dispatcher.stats
+print(json.dumps([winners, sum(stats.cache_hits.values()), sum(stats.cache_misses.values())]))
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Write modules into a folder, then ask their policies in a fresh process: winners, cache hits and misses."""
+    folder = tmp_path / "modules"
+    folder.mkdir()
+    home = {name: str(tmp_path) for name in ("HOME", "XDG_CACHE_HOME", "APPORTION_CACHE_DIR", "LOCALAPPDATA")}
+    environment = {**os.environ, **home, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def fresh_process(*modules, **sources):
+        for name, source in sources.items():
+            (folder / f"{name}.py").write_text(textwrap.dedent(source))
+        done = subprocess.run(
+            [sys.executable, "-c", ASK, *modules], env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return fresh_process
+
+
+def test_an_edited_policy_runs_as_edited_and_an_unchanged_one_from_the_disk(run):
+    assert run("mine", mine=POLICY.format(favourite=0)) == [[0], 0, 1]
+    assert run("mine") == [[0], 1, 0]
+    assert run("mine", mine=POLICY.format(favourite=7)) == [[7], 0, 1]
+    assert run("mine", mine=POLICY.format(favourite=0))[0] == [0]
+
+
+def test_classes_of_one_name_in_two_modules_are_not_mixed_up(run):
+    sources = {"first": POLICY.format(favourite=1), "second": POLICY.format(favourite=2)}
+    assert run("first", "second", **sources)[0] == [1, 2]
+    assert run("second", "first") == [[2, 1], 2, 0]
+
+
+def test_an_edited_helper_in_another_file_of_the_users_counts_too(run):
+    helper = """
+    import apportion as ap
+
+    @ap.kernel
+    def favourite():
+        return {favourite}
+    """
+    policy = POLICY.format(favourite="favourite()").replace("import", "from helper import favourite\nimport", 1)
+    assert run("mine", helper=helper.format(favourite=3), mine=policy)[0] == [3]
+    assert run("mine", helper=helper.format(favourite=4))[0] == [4]
+
+
+def test_an_edited_constant_in_another_file_of_the_users_counts_too(run):
+    policy = POLICY.format(favourite="FAVOURITE").replace("import", "from settings import FAVOURITE\nimport", 1)
+    assert run("mine", settings="FAVOURITE = 5", mine=policy)[0] == [5]
+    assert run("mine", settings="FAVOURITE = 6")[0] == [6]
