@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
-# In seconds. It only ends a wait in vain, and is longer than the minute (`SILENCE`) after which a worker that died in
-# the middle of a word is replaced.
+# In seconds. It only ends a wait in vain, and is longer than `UNRESPONSIVE_SECONDS`, after which a worker that hangs
+# is replaced.
 PATIENCE = 180.0
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from prometheus_client.multiprocess import mark_process_dead
 from running import PATIENCE, service, until
 from tests.cli.commands import run
 
@@ -23,7 +24,7 @@ from apportion.campaigns.storage.database import address
 from apportion.campaigns.storage.store import open_store
 from apportion.campaigns.storage.tokens import Tokens
 from apportion.web import serve
-from apportion.web.observability.metrics import BUCKETS, Figures
+from apportion.web.observability.metrics import LATENCY_BUCKETS_SECONDS, SHARED_FOLDER_VARIABLE, Metrics
 
 
 def streamed(url, path, **headers):
@@ -265,8 +266,8 @@ def test_two_workers_over_postgresql_lose_nothing_and_survive_a_kill(postgres):
 
         text = until(counted, "both workers to be counted")
         # Each worker answered some, and the figures are of both: at least what the one that lives was asked.
-        splits = re.findall(r'route="/api/v1/campaigns/\{name\}/splits",method="POST",status="201"\} (\d+)', text)
-        assert 0 < sum(map(int, splits)) <= clients * rounds + clients
+        splits = re.findall(r'method="POST",route="/api/v1/campaigns/\{name\}/splits",status="201"\} ([\d.]+)', text)
+        assert 0 < sum(map(float, splits)) <= clients * rounds + clients
         answered = {line["worker"] for line in running.lines if line["event"] == "request"}
         assert len(answered) >= 2
         assert running.stop() == 0
@@ -293,57 +294,84 @@ def alive(number):
         return False
 
 
-def test_the_last_request_of_a_burst_is_told_to_the_other_workers(tmp_path):
-    figures = Figures()
-    figures.share(tmp_path)
-    for _ in range(3):
-        figures.count("/", "GET", 200, 0.01)
+# A worker of its own: counts what it is asked to, says what `/metrics` answers, and ends when its input does.
+WORKER = """
+import sys
+from apportion.web.observability.metrics import Metrics
+metrics = Metrics(lambda: 7)
+for line in sys.stdin:
+    exec(line)
+    print(metrics.text().decode(), flush=True)
+    print("done", flush=True)
+"""
 
-    def told():
-        found = [json.loads(path.read_text()) for path in tmp_path.glob("*.json")]
-        return found and found[0]["requests"] == [["/", "GET", 200, 3]]
 
-    until(told, "all three to be told")
+class Worker:
+    """A process that shares its metrics in a folder."""
+
+    def __init__(self, folder):
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", WORKER],
+            env={**os.environ, SHARED_FOLDER_VARIABLE: str(folder)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def does(self, code):
+        """The answer of `/metrics` after running a line of code."""
+        self.process.stdin.write(code + "\n")
+        self.process.stdin.flush()
+        return "".join(iter(self.process.stdout.readline, "done\n"))
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
 
 
-def test_figures_of_several_workers_are_added_up(tmp_path):
-    one, other = Figures(), Figures()
-    for figures in (one, other):
-        figures.share(tmp_path)
-    one.count("/x", "GET", 200, 0.02)
-    one.count("/x", "GET", 200, 30.0)
-    one.streams = 3
-    one.publish()
-    # As if the other were another process, which lives: the parent of this one.
-    (tmp_path / f"{os.getpid()}.json").rename(tmp_path / f"{os.getppid()}.json")
-    other.count("/x", "GET", 200, 0.02)
-    other.count("/x", "POST", 500, None)
-    text = other.text(campaigns=7)
-    assert 'apportion_requests_total{route="/x",method="GET",status="200"} 3' in text
-    assert 'apportion_requests_total{route="/x",method="POST",status="500"} 1' in text
-    assert 'apportion_request_seconds_bucket{route="/x",method="GET",le="0.01"} 0' in text
-    assert 'apportion_request_seconds_bucket{route="/x",method="GET",le="0.025"} 2' in text
-    assert 'apportion_request_seconds_bucket{route="/x",method="GET",le="+Inf"} 3' in text
-    assert 'apportion_request_seconds_count{route="/x",method="GET"} 3' in text
+def test_metrics_of_several_workers_are_added_up(tmp_path):
+    one, other = Worker(tmp_path), Worker(tmp_path)
+    one.does('metrics.count("/x", "GET", 200, 0.02); metrics.count("/x", "GET", 200, 30.0)')
+    one.does("metrics.open_streams.set(3)")
+    text = other.does('metrics.count("/x", "GET", 200, 0.02); metrics.count("/x", "POST", 500, None)')
+    assert 'apportion_requests_total{method="GET",route="/x",status="200"} 3.0' in text
+    assert 'apportion_requests_total{method="POST",route="/x",status="500"} 1.0' in text
+    assert 'apportion_request_seconds_bucket{le="0.01",method="GET",route="/x"} 0.0' in text
+    assert 'apportion_request_seconds_bucket{le="0.025",method="GET",route="/x"} 2.0' in text
+    assert 'apportion_request_seconds_bucket{le="+Inf",method="GET",route="/x"} 3.0' in text
+    assert 'apportion_request_seconds_count{method="GET",route="/x"} 3.0' in text
     assert figure(text, "request_seconds_sum") == pytest.approx(30.04)
     assert figure(text, "open_streams") == 3
     assert figure(text, "workers") == 2
     assert figure(text, "campaigns") == 7
+    assert text == one.does("pass")  # at once, whoever is asked
     # A worker that died keeps its counts, and holds no stream any more.
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    (tmp_path / f"{os.getppid()}.json").rename(tmp_path / f"{gone.pid}.json")
-    text = other.text(campaigns=7)
-    assert 'apportion_requests_total{route="/x",method="GET",status="200"} 3' in text
+    one.kill()
+    mark_process_dead(one.process.pid, tmp_path)
+    text = other.does("pass")
+    other.kill()
+    assert 'apportion_requests_total{method="GET",route="/x",status="200"} 3.0' in text
     assert figure(text, "open_streams") == 0
     assert figure(text, "workers") == 1
 
 
-def test_the_figures_are_in_prometheus_format():
-    figures = Figures()
-    figures.count('/a"\\\n', "GET", 200, 0.0)
-    for line in figures.text(0).splitlines():
+def test_the_metrics_are_in_prometheus_format():
+    metrics = Metrics(lambda: 0)
+    metrics.count('/a"\\\n', "GET", 200, 0.0)
+    text = metrics.text().decode()
+    for line in text.splitlines():
         assert re.fullmatch(
             r'# (HELP|TYPE) apportion_\w+ .+|apportion_\w+(\{(\w+="([^"\\\n]|\\.)*",?)*\})? [\d.]+', line
         )
-    assert len(re.findall("le=", figures.text(0))) == len(BUCKETS) + 1
+    assert len(re.findall("le=", text)) == len(LATENCY_BUCKETS_SECONDS) + 1
+    names = set(re.findall(r"# TYPE (\w+) (\w+)", text))
+    assert names == {
+        ("apportion_requests_total", "counter"),
+        ("apportion_request_seconds", "histogram"),
+        ("apportion_open_streams", "gauge"),
+        ("apportion_workers", "gauge"),
+        ("apportion_campaigns", "gauge"),
+        ("apportion_build_info", "gauge"),
+    }

@@ -12,7 +12,7 @@ from apportion.errors import ApportionError
 # What is imported, by the extra of pyproject.toml that brings it.
 EXTRAS = {
     "plot": ("matplotlib",),
-    "web": ("fastapi", "uvicorn", "jinja2", "plotly", "python_multipart"),
+    "web": ("fastapi", "uvicorn", "jinja2", "plotly", "python_multipart", "prometheus_client"),
     "postgres": ("psycopg",),
     "cluster": ("distributed",),
 }

@@ -12,7 +12,7 @@ from apportion.cli.campaign import Db, Json
 PORT = 8000
 
 if TYPE_CHECKING:
-    from apportion.web.serve import Place
+    from apportion.web.serve import ServiceInfo
 
 
 def serve(
@@ -41,16 +41,16 @@ def serve(
     )
 
 
-def _show(place: Place) -> None:
-    print(f"apportion is at {place.url} with the campaigns of {place.database}.")
-    if place.tokens_needed:
+def _show(service: ServiceInfo) -> None:
+    print(f"apportion is at {service.url} with the campaigns of {service.database}.")
+    if service.tokens_needed:
         print("Sign in with a token; `apportion token create NAME` makes one.")
     else:
         print("Everyone on this machine may use it; `apportion token create NAME` guards it.")
     print("Ctrl+C stops it.", flush=True)
 
 
-def _show_json(place: Place) -> None:
+def _show_json(service: ServiceInfo) -> None:
     import json
 
-    print(json.dumps(place._asdict()), flush=True)
+    print(json.dumps(service._asdict()), flush=True)

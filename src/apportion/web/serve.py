@@ -10,8 +10,6 @@ import errno
 import functools
 import gc
 import ipaddress
-import json
-import logging
 import multiprocessing
 import os
 import signal
@@ -20,7 +18,6 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apportion._common import optional, validation
@@ -30,18 +27,22 @@ from apportion.errors import InvalidValue
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+    from uvicorn import Config
 
-LEVELS = ("debug", "info", "warning", "error")
+LOG_LEVELS = ("debug", "info", "warning", "error")
 
-# A request that is not done this many seconds after the signal to stop is cut off.
-PATIENCE = 10
+# A request that is not done so long after the signal to stop is cut off.
+SHUTDOWN_SECONDS = 10
 
-# A worker that says nothing for this many seconds is replaced: the first simulation of a process compiles for long.
-SILENCE = 60
+# A worker that does not answer its supervisor for so long is replaced. The first simulation of a process compiles.
+UNRESPONSIVE_SECONDS = 60
+
+KEEP_ALIVE_SECONDS = 30
+MOST_WORKERS = 64
 
 
-class Place(NamedTuple):
-    """Where the service listens."""
+class ServiceInfo(NamedTuple):
+    """Where the service listens, and how it is guarded."""
 
     url: str
     database: str
@@ -57,15 +58,15 @@ def serve(
     port: int = 8000,
     workers: int = 1,
     log_level: str = "info",
-    ready: Callable[[Place], None] | None = None,
+    ready: Callable[[ServiceInfo], None] | None = None,
 ) -> None:
-    """Run the service until SIGINT or SIGTERM; `ready` is told where it is as soon as it can be asked.
+    """Run the service until SIGINT or SIGTERM; `ready` is called as soon as it can be asked.
 
     On a signal, requests under way are finished, event streams are ended, and nothing new is taken.
     """
     optional.require("web")
-    count = validation.whole("workers", workers, low=1, high=64)
-    level = validation.choice("log_level", log_level, LEVELS)
+    count = validation.whole("workers", workers, low=1, high=MOST_WORKERS)
+    level = validation.choice("log_level", log_level, LOG_LEVELS)
     local = is_loopback(host)
     tokens = Tokens(db)
     if not local and not tokens.usable():
@@ -74,15 +75,8 @@ def serve(
             "can reach: first make a token with `apportion token create NAME`."
         )
     from uvicorn import Config, Server
-    from uvicorn.supervisors import Multiprocess
 
-    class _Workers(Multiprocess):
-        def keep_subprocess_alive(self) -> None:
-            # While this process holds the worker's end of the line too, a worker that dies between a question and its
-            # answer would be waited for as long as one that is only busy.
-            for process in self.processes:
-                process.child_conn.close()
-            super().keep_subprocess_alive()
+    from apportion.web.observability.log import log_settings
 
     with listen(host, port) as listener, tempfile.TemporaryDirectory(prefix="apportion-") as folder:
         config = Config(
@@ -91,22 +85,46 @@ def serve(
             workers=count,
             log_config=log_settings(level),
             log_level=level,
-            access_log=False,  # the log of requests is our own: it knows the visitor, and leaves out the query
+            access_log=False,  # our own log knows the user, and leaves out the query
             server_header=False,
-            timeout_keep_alive=30,
-            timeout_graceful_shutdown=PATIENCE,
-            timeout_worker_healthcheck=SILENCE,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+            timeout_worker_healthcheck=UNRESPONSIVE_SECONDS,
         )
         for number in (signal.SIGINT, signal.SIGTERM):
             # The server hears them first and passes them on when all is done; before that there is nothing to end.
             signal.signal(number, _leave)
         if ready is not None:
-            ready(Place(url_of(host, listener), shown(address(db)), local, not local or tokens.any(), count))
+            ready(ServiceInfo(url_of(host, listener), shown(address(db)), local, not local or tokens.any(), count))
         if count > 1:
             forget_engine(address(db))  # the workers have connections of their own
-            _Workers(config, [listener]).run()
+            _run_workers(config, listener, folder)
         else:
             Server(config).run([listener])
+
+
+def _run_workers(config: Config, listener: socket.socket, folder: str) -> None:
+    """Run several workers; `folder` holds what they share: metrics, and the experiments of the laboratory."""
+    from prometheus_client.multiprocess import mark_process_dead
+    from uvicorn.supervisors import Multiprocess
+
+    from apportion.web.observability.metrics import SHARED_FOLDER_VARIABLE
+
+    class Supervisor(Multiprocess):
+        running: frozenset[int | None] = frozenset()
+
+        def keep_subprocess_alive(self) -> None:
+            # While this process holds the worker's end of the pipe too, a worker that dies between a question and its
+            # answer would be waited for as long as one that is only busy.
+            for process in self.processes:
+                process.child_conn.close()
+            super().keep_subprocess_alive()
+            before, self.running = self.running, frozenset(process.pid for process in self.processes)
+            for gone in before - self.running:
+                mark_process_dead(gone, folder)  # type: ignore[no-untyped-call]
+
+    os.environ[SHARED_FOLDER_VARIABLE] = folder  # for the workers, which inherit it
+    Supervisor(config, [listener]).run()
 
 
 def _leave(number: int, frame: Any) -> None:
@@ -121,20 +139,19 @@ def application(db: str | os.PathLike[str] | None, local: bool, folder: str) -> 
     from apportion.web.laboratory.experiments import laboratory
 
     app = create_app(db, access=LOCAL_ACCESS if local else Access(tokens_needed=True, hosts=None))
-    app.state.figures.share(folder)
     laboratory().share(folder)
     supervisor = multiprocessing.parent_process()
     if supervisor is not None:
         threading.Thread(target=_end_with, args=(supervisor,), name="supervisor", daemon=True).start()
-    _answer_evenly()
+    _limit_pauses()
     return app
 
 
-def _answer_evenly() -> None:
+def _limit_pauses() -> None:
     """Keep the slowest answers near the others: of those above 100 ms nearly all had waited for one of these two.
 
-    What was imported stays: looking through all of it for garbage, again and again, stops every thread for up to
-    100 ms. And a thread that waits for the interpreter asks for it after half a millisecond instead of five.
+    What was imported stays: searching all of it for garbage, again and again, stops every thread for up to 100 ms.
+    And a thread that waits for the interpreter asks for it after half a millisecond instead of five.
     """
     gc.collect()
     gc.freeze()
@@ -153,8 +170,8 @@ def _end_with(supervisor: Any) -> None:
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach an address."""
-    found = _addresses(host, 0)
-    return all(ipaddress.ip_address(str(place[4][0]).partition("%")[0]).is_loopback for place in found)
+    numbers = (str(found[4][0]).partition("%")[0] for found in _addresses(host, 0))
+    return all(ipaddress.ip_address(number).is_loopback for number in numbers)
 
 
 def _addresses(host: str, port: int) -> list[Any]:
@@ -169,14 +186,14 @@ def _addresses(host: str, port: int) -> list[Any]:
 def listen(host: str, port: int) -> socket.socket:
     """A socket that is bound and listens; port 0 takes any that is free."""
     number = validation.whole("port", port, low=0, high=65535)
-    family, kind, protocol, _, place = _addresses(host, number)[0]
+    family, kind, protocol, _, socket_address = _addresses(host, number)[0]
     # With its protocol named: asyncio sends at once only on sockets that say they are TCP. Without that, the second
     # part of each answer waits for the caller's acknowledgement, 40 ms.
     listener = socket.socket(family, kind, protocol)
     try:
         if os.name == "posix":  # elsewhere it would let two servers share the port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(place)
+        listener.bind(socket_address)
         listener.listen(2048)
         listener.set_inheritable(True)
     except OSError as error:
@@ -201,37 +218,3 @@ def url_of(host: str, listener: socket.socket) -> str:
     if host in ("0.0.0.0", "::"):
         name = socket.gethostname()
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
-
-
-# The log
-
-
-class JsonLines(logging.Formatter):
-    """One line of JSON for each thing that is logged."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The line: time, level, logger, what was said."""
-        line: dict[str, Any] = {
-            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "event": record.getMessage(),
-        }
-        line.update(getattr(record, "said", {}))
-        line["worker"] = record.process
-        if record.exc_info:
-            line["error"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=True, default=str)
-
-
-def log_settings(level: str) -> dict[str, Any]:
-    """Everything that is logged, as JSON lines on the error stream."""
-    own = {"handlers": ["lines"], "level": level.upper(), "propagate": False}
-    return {
-        "version": 1,
-        "disable_existing_loggers": False,
-        "formatters": {"lines": {"()": "apportion.web.serve.JsonLines"}},
-        "handlers": {
-            "lines": {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"},
-        },
-        "loggers": dict.fromkeys(("apportion", "uvicorn", "uvicorn.error"), own),
-    }

@@ -1,1 +1,1 @@
-"""Metrics and logs of the service. Decides nothing."""
+"""What the service says about itself: metrics, health, and one log line per request. Decides nothing."""
