@@ -303,7 +303,7 @@ def test_a_table_for_people_beside_the_pictures(tmp_path, monkeypatch, capsys):
 def test_without_matplotlib_there_is_a_report_and_a_word_about_it(tmp_path, monkeypatch, capsys):
     from apportion.cli.simulate import write_pictures
 
-    monkeypatch.delitem(vars(ap), "figures", raising=False)
+    monkeypatch.delattr("apportion.reporting.figures", raising=False)
     monkeypatch.setitem(sys.modules, "apportion.reporting.figures", None)
     path = write(tmp_path, SMALL)
     written = write_pictures(read_definition(path), sweep(path, tmp_path / "out"), tmp_path / "out")

@@ -15,7 +15,6 @@ import os
 import pickle
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,10 +24,13 @@ from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
+from apportion._common import files
 from apportion._common.compiled import code_digest
 
 # Files that are kept; the least recently used go first.
 _KEPT_FILES = 400
+# Reading a file runs what is in it, so nobody else may write it, whatever the user's mask allows.
+_PRIVATE = 0o600
 
 
 def cache_root() -> Path:
@@ -92,10 +94,9 @@ class SourceKeyedCache(_Cache):
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
             _make_room(path.parent)
-            handle, draft = tempfile.mkstemp(dir=path.parent)
-            with os.fdopen(handle, "wb") as file:
-                file.write(dumps(data._reduce()))
-            os.replace(draft, path)
+            with files.replacement(path) as draft:
+                draft.touch(_PRIVATE)
+                draft.write_bytes(dumps(data._reduce()))
 
     def _path(self, sig: Any, codegen: Any) -> Path | None:
         """The file of a specialisation; None where a record type exists in this process only."""

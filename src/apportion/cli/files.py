@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from apportion._common import files
 from apportion.cli.campaign import Db, Json, Name
 from apportion.errors import InvalidValue
 
@@ -191,12 +191,9 @@ def read_text(path: Path) -> str:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file; an old one stays until the new one is whole."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        draft.write_text(text, encoding="utf-8", newline="")
-        os.replace(draft, path)
+        files.write_text(path, text)
     except (OSError, ValueError) as error:
-        draft.unlink(missing_ok=True)
         raise InvalidValue(
             f"The file {str(path)!r} cannot be written: {getattr(error, 'strerror', error)}."
         ) from error

@@ -15,6 +15,8 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from apportion._common import files
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
@@ -158,12 +160,8 @@ class Page:
         """Write the page; an old file stays until the new one is whole."""
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        draft = target.with_name(f"{target.name}.{os.getpid()}.part")
-        try:
+        with files.replacement(target) as draft:
             draft.write_bytes(self.html().encode("utf-8", "replace"))
-            os.replace(draft, target)
-        finally:
-            draft.unlink(missing_ok=True)
         return target
 
     def _add(self, part: str) -> Self:

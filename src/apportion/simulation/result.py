@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
 import os
@@ -10,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apportion._common import validation
+from apportion._common import files, validation
 from apportion.errors import IncompatibleState
 
 if TYPE_CHECKING:
@@ -85,15 +84,11 @@ class Result:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a netCDF file that `load_result` reads; the old file stays until the new one is whole."""
         target = Path(path)
-        draft = target.with_name(f"{target.name}.{os.getpid()}.part")
         try:
-            self.dataset.to_netcdf(draft, engine="h5netcdf", encoding=_compressed(self.dataset))
-            os.replace(draft, target)
+            with files.replacement(target) as draft:
+                self.dataset.to_netcdf(draft, engine="h5netcdf", encoding=_compressed(self.dataset))
         except OSError as error:
             raise validation.refuse("path", "a file that can be written", f"{target} ({error})") from error
-        finally:
-            with contextlib.suppress(OSError):
-                draft.unlink(missing_ok=True)
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{count} {_counted(str(name), count)}" for name, count in self.dataset.sizes.items())

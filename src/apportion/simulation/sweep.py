@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import time
 from concurrent.futures import Executor
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from apportion._common import files
 from apportion.errors import Conflict, InvalidValue
 from apportion.simulation.definition import Definition
 from apportion.simulation.executors import Store, execute
@@ -30,7 +30,7 @@ class FolderStore(Store):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        for draft in folder.glob("*.part"):
+        for draft in folder.glob(f"*{files.DRAFT_SUFFIX}"):
             with contextlib.suppress(OSError):
                 if time.time() - draft.stat().st_mtime > _STALE_SECONDS:
                     draft.unlink()
@@ -46,14 +46,9 @@ class FolderStore(Store):
         return arrays if set(arrays) == set(task.returns) and all(len(a) == runs for a in arrays.values()) else None
 
     def save(self, task: Task, arrays: Arrays) -> None:
-        """Write the arrays beside, then rename: a file is there whole or not at all."""
-        path = self._path(task)
-        draft = path.with_suffix(f".{os.getpid()}.part")
-        with draft.open("wb") as file:
+        """Write the arrays, whole or not at all."""
+        with files.replacement(self._path(task), durable=True) as draft, draft.open("wb") as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
 
     def _path(self, task: Task) -> Path:
         return self.folder / f"{task.digest()}.npz"
@@ -109,9 +104,7 @@ def claim(definition: Definition, folder: Path) -> None:
         if known != digest:
             raise Conflict(f"{folder} holds the results of another sweep; choose another folder (--out).")
         return
-    if folder.exists() and any(entry.suffix != ".part" for entry in folder.iterdir()):
+    if folder.exists() and any(entry.suffix != files.DRAFT_SUFFIX for entry in folder.iterdir()):
         raise Conflict(f"{folder} is not empty and holds no sweep; choose another folder (--out).")
     folder.mkdir(parents=True, exist_ok=True)
-    draft = marker.with_suffix(f".{os.getpid()}.part")
-    draft.write_text(json.dumps({"digest": digest, "definition": described}, indent=1), encoding="utf-8")
-    os.replace(draft, marker)
+    files.write_text(marker, json.dumps({"digest": digest, "definition": described}, indent=1))

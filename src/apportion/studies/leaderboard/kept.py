@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from apportion._common import files
 from apportion.errors import InvalidValue
 from apportion.policies import shared
 from apportion.simulation.plan import Informed
@@ -56,9 +57,7 @@ class Kept:
         text = (
             f'{{\n "command": {_text(self.command)},\n "cases": [\n{cases}\n ],\n "scores": {{\n{played}\n }}\n}}\n'
         )
-        partial = self.path.with_suffix(".partial")
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(self.path)
+        files.write_text(self.path, text)
 
 
 def read(path: Path) -> dict[str, Any]:

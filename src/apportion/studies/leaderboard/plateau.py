@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from apportion._common import files
 from apportion.model.law import Instance
 from apportion.policies import find_policy
 from apportion.simulation.families import means_of
@@ -80,7 +81,7 @@ def _rounded(values: Any) -> tuple[float, ...]:
 def save_lines(lines: Sequence[Line], path: Path) -> None:
     """As JSON, one line of text for each."""
     rows = (json.dumps(line._asdict()) for line in lines)
-    path.write_text("[\n" + ",\n".join(rows) + "\n]\n", encoding="utf-8")
+    files.write_text(path, "[\n" + ",\n".join(rows) + "\n]\n")
 
 
 def load_lines(path: Path) -> list[Line]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from apportion._common import validation
+from apportion._common import files, validation
 from apportion.errors import InvalidValue
 from apportion.studies.paper.blocks import Section, Values
 from apportion.studies.paper.effort import FULL, Effort
@@ -154,10 +154,5 @@ def _kept(path: Path) -> dict[str, Values]:
 
 def _keep(path: Path, sections: dict[str, Values]) -> None:
     """Write the data file; the old one stays until the new one is whole."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        text = json.dumps({"format": FORMAT, "sections": sections}, ensure_ascii=False, allow_nan=False)
-        draft.write_text(text, encoding="utf-8")
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+    text = json.dumps({"format": FORMAT, "sections": sections}, ensure_ascii=False, allow_nan=False)
+    files.write_text(path, text)
