@@ -23,7 +23,7 @@ NOTE = "<!-- Written by docs/tools/generate.py from the program itself: change i
 COMMAND_GROUPS = {
     "Run a campaign": ("new", "split", "record", "status", "history", "amend", "close", "arms", "settings"),
     "Files and pages": ("import", "export", "restore", "report"),
-    "Look ahead and back": ("simulate-campaign", "backtest", "fit"),
+    "Forecast and backtest": ("forecast", "backtest", "fit"),
     "Look after it": ("campaigns", "check", "upgrade", "doctor"),
     "Serve a team": ("serve", "token"),
     "The laboratory": ("demo", "theory", "simulate", "leaderboard", "robustness", "reproduce"),

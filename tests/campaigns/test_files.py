@@ -19,7 +19,7 @@ from apportion.campaigns.files import (
     restore_json,
     restore_log,
 )
-from apportion.campaigns.forecast import forecast, replay
+from apportion.campaigns.forecast import backtest, forecast
 from apportion.campaigns.report import _means, _shares, campaign_page
 from apportion.testing.stores import walk
 
@@ -383,17 +383,17 @@ def test_a_forecast_is_repeatable_and_leaves_the_campaign_alone(ads):
         ads.record(split.ticket, {name: means[name] * amount for name, amount in split.amounts.items()})
     ads.pause_arm("video")
     state = ads.state()
-    outlook = forecast(ads, periods=20, worlds=20, policies=("odds", "uniform"))
-    assert outlook == forecast(ads, periods=20, worlds=20, policies=("odds", "uniform"))
+    result = forecast(ads, periods=20, worlds=20, policies=("odds", "uniform"))
+    assert result == forecast(ads, periods=20, worlds=20, policies=("odds", "uniform"))
     assert ads.state() == state
-    odds, uniform = outlook.prospects
+    odds, uniform = result.policies
     assert odds.earned > uniform.earned
     assert 0 <= odds.regret < uniform.regret
     assert odds.earned_low <= odds.earned <= odds.earned_high
 
 
-def test_a_forecast_needs_something_to_look_ahead_from(ads):
-    with pytest.raises(ap.InvalidValue, match="nothing to look ahead from"):
+def test_a_forecast_needs_outcomes_to_start_from(ads):
+    with pytest.raises(ap.InvalidValue, match="a forecast starts from them"):
         forecast(ads)
 
 
@@ -407,10 +407,10 @@ def test_a_backtest_replays_a_history(history):
             amount = float(rng.integers(10, 100))
             rows.append(f"day {day},{arm},{amount},{mean * amount + 3.0 * amount**0.75 * rng.standard_normal()}")
     found, _ = read_history(history("\n".join(rows)))
-    outlook = replay(found, worlds=10)
-    assert 0.5 < outlook.b <= 1.0
-    by_name = {row.policy: row for row in outlook.prospects}
+    result = backtest(found, worlds=10)
+    assert 0.5 < result.b <= 1.0
+    by_name = {row.policy: row for row in result.policies}
     assert by_name["Odds"].earned > by_name["Uniform"].earned
-    assert outlook.actual == pytest.approx(sum(line.outcome for line in found))
-    costs = replay(found, worlds=5, b=0.75, sigma=3.0, minimise=True, policies=("odds",))
-    assert costs.prospects[0].earned < outlook.actual
+    assert result.actual == pytest.approx(sum(line.outcome for line in found))
+    costs = backtest(found, worlds=5, b=0.75, sigma=3.0, minimise=True, policies=("odds",))
+    assert costs.policies[0].earned < result.actual

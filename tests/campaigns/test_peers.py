@@ -76,7 +76,7 @@ def test_4_nothing_is_matched_by_order(sqlite):
 def test_5_the_next_split_and_not_an_analysis_of_the_past(ads):
     split = ads.split(budget=6000)
     assert sum(split.amounts.values()) == pytest.approx(6000)
-    assert forecast(ads_with_outcomes(ads), periods=5, worlds=5).prospects  # and what may come
+    assert forecast(ads_with_outcomes(ads), periods=5, worlds=5).policies  # and what may come
 
 
 def ads_with_outcomes(campaign):

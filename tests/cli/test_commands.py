@@ -14,7 +14,7 @@ import apportion as ap
 
 COMMANDS = (
     "new", "split", "record", "amend", "close", "status", "campaigns", "history", "settings", "check", "upgrade",
-    "arms", "import", "export", "restore", "report", "simulate-campaign", "backtest",
+    "arms", "import", "export", "restore", "report", "forecast", "backtest",
 )  # fmt: skip
 
 
@@ -88,7 +88,7 @@ def test_people_get_tables_and_sentences(ads):
     for arguments in (
         ("status", "ads"), ("split", "ads"), ("record", "ads", "search=1"), ("history", "ads"),
         ("history", "ads", "--log"), ("settings", "ads"), ("campaigns",), ("arms", "ads"), ("check", "ads"),
-        ("amend", "ads", "1", "search=2"), ("simulate-campaign", "ads", "--worlds", "2", "--periods", "3"),
+        ("amend", "ads", "1", "search=2"), ("forecast", "ads", "--worlds", "2", "--periods", "3"),
         ("report", "ads"), ("export", "ads", "--out", "ads.json"), ("restore", "ads.json", "--name", "again"),
         ("export", "ads", "--format", "log", "--out", "twin.csv"), ("restore", "twin.csv"), ("export", "ads"),
         ("close", "ads", "1"), ("upgrade",),
@@ -135,8 +135,8 @@ def test_a_backtest(tmp_path):
         for arm, mean in (("a", 2), ("b", 1))
     ]
     (tmp_path / "old.csv").write_text("date,arm,amount,outcome\n" + "\n".join(rows))
-    outlook = machine("backtest", "old.csv", "--worlds", "3", "--policies", "odds,uniform")
-    assert [row["policy"] for row in outlook["prospects"]] == ["odds", "uniform"]
+    result = machine("backtest", "old.csv", "--worlds", "3", "--policies", "odds,uniform")
+    assert [row["policy"] for row in result["prospects"]] == ["odds", "uniform"]
     assert run("backtest", "old.csv", "--worlds", "2", "--b", "0.75", "--sigma", "1").code == 0
 
 
@@ -184,8 +184,8 @@ def test_a_backtest(tmp_path):
         ),
         (("restore", "none.json"), "The file 'none.json' cannot be read: No such file or directory."),
         (
-            ("simulate-campaign", "ads"),
-            "No outcome was recorded yet: record some first, as there is nothing to look ahead from.",
+            ("forecast", "ads"),
+            "No outcome was recorded yet: record some first, a forecast starts from them.",
         ),
         (("record", "ads"), "Say what came back, for example search=812; got no outcome."),
         (("record", "ads", "--spent", "search=5"), "Say what came back, for example search=812; got no outcome."),
@@ -215,7 +215,7 @@ def test_bad_input_gets_one_sentence(ads, arguments, sentence):
         (("arms", "ads", "add", "radio", "--min", "60%"), "`--min` must be a number, such as 0.6; got '60%'."),
         (("amend", "ads", "search=3", "social=4"), "`ticket` must be a whole number; got 'search=3'."),
         (("history", "ads", "--last", "0"), "`--last` must be a number of at least 1; got '0'."),
-        (("simulate-campaign", "ads", "--worlds", "1e9"), "`--worlds` must be a whole number; got '1e9'."),
+        (("forecast", "ads", "--worlds", "1e9"), "`--worlds` must be a whole number; got '1e9'."),
     ],
 )
 def test_an_option_that_is_no_number_gets_the_sentence_below_the_usage(ads, arguments, sentence):

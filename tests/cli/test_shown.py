@@ -12,7 +12,7 @@ from commands import run
 
 import apportion as ap
 from apportion._common.formatting import alike, minutes
-from apportion.campaigns.forecast import Outlook, Prospect
+from apportion.campaigns.forecast import Forecast, PolicyForecast
 from apportion.campaigns.status import resource_heading
 from apportion.cli.forecast import _show
 
@@ -169,20 +169,20 @@ def test_one_of_a_thing_is_not_called_many():
     ads.record(1, {"search": 900.0, "social": 700.0, "video": 20.0})
     assert "ads: Auto, 1 period\n" in re.sub(r" +\n", "\n", run("status", "ads").out)
     assert run("check", "ads").out == "3 events rebuilt; 1 snapshot agrees bit for bit.\n"
-    shown = run("simulate-campaign", "ads", "--periods", "1", "--worlds", "1").out
+    shown = run("forecast", "ads", "--periods", "1", "--worlds", "1").out
     assert "the next 1 period " in shown
-    assert "1 world drawn" in shown
+    assert "1 simulated future;" in shown
 
 
 def test_a_mean_regret_outside_of_its_band_is_explained(capsys):
-    inside = Prospect("Odds", 900.0, 800.0, 1000.0, 5.0, 1.0, 9.0)
-    outside = Prospect("Thompson", 900.0, 800.0, 1000.0, 2.79, 0.0, 0.0)
-    rounding = Prospect("Uniform", 900.0, 800.0, 1000.0, 1e-12, 0.0, 0.0)
-    _show("Ahead", Outlook(10, 100, 50000.0, 0.75, 2.0, (inside, outside, rounding)), False)
+    inside = PolicyForecast("Odds", 900.0, 800.0, 1000.0, 5.0, 1.0, 9.0)
+    outside = PolicyForecast("Thompson", 900.0, 800.0, 1000.0, 2.79, 0.0, 0.0)
+    rounding = PolicyForecast("Uniform", 900.0, 800.0, 1000.0, 1e-12, 0.0, 0.0)
+    _show("Forecast", Forecast(10, 100, 50000.0, 0.75, 2.0, (inside, outside, rounding)), False)
     said = " ".join(capsys.readouterr().out.split())
-    assert "Regret of Thompson: the few worlds (fewer than 1 of 20) that lose much lift the mean." in said
-    _show("Ahead", Outlook(10, 100, 50000.0, 0.75, 2.0, (inside,)), False)
-    assert "lift" not in capsys.readouterr().out
+    assert "Regret of Thompson: the few (fewer than 1 of 20) that lose much raise the mean." in said
+    _show("Forecast", Forecast(10, 100, 50000.0, 0.75, 2.0, (inside,)), False)
+    assert "raise" not in capsys.readouterr().out
 
 
 def test_an_export_does_not_replace_a_file_unless_told_to(tmp_path):

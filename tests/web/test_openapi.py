@@ -158,5 +158,5 @@ def test_everything_the_command_line_does_with_campaigns_has_a_route():
         "Record outcomes", "Correct outcomes", "Give up waiting", "All arms", "Add an arm",
         "Pause, resume or bound an arm", "Remove an arm", "Settings", "Change settings", "History",
         "Everything that happened", "Beliefs", "Beliefs over time", "Export a campaign", "Import a history",
-        "Restore a campaign", "Check a campaign", "Check and repair a campaign", "Look ahead",
+        "Restore a campaign", "Check a campaign", "Check and repair a campaign", "Forecast",
     }  # fmt: skip

@@ -1,11 +1,11 @@
-"""Playing a campaign forward from today's beliefs, and a history again with the law fitted to it."""
+"""Forecasts: a campaign simulated forward from today's beliefs, and a backtest of policies on a history."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,15 +18,18 @@ from apportion.model.exact_sums import Statistics
 from apportion.model.sums import Floats
 from apportion.policies.choice import choose_policy
 
+BAND = (0.05, 0.95)
+"""The quantiles between which nine of ten simulated futures lie."""
+
 DEFAULT_POLICIES = ("Odds", "Thompson", "Uniform")
 
-_NOTHING_YET = "No outcome was recorded yet: record some first, as there is nothing to look ahead from."
+_NOTHING_YET = "No outcome was recorded yet: record some first, a forecast starts from them."
 
 
-class Prospect(NamedTuple):
-    """What one policy may earn: means, and bands from 5% to 95%, over worlds drawn from the beliefs.
+class PolicyForecast(NamedTuple):
+    """What one policy may earn: means, and ranges from the 5% to the 95% quantile, over simulated futures.
 
-    For costs `earned` is what is paid. `regret` is what is lost against knowing the best arm of each world.
+    For costs `earned` is what is paid. `regret` is what is lost against knowing the best arm of each future.
     """
 
     policy: str
@@ -38,17 +41,22 @@ class Prospect(NamedTuple):
     regret_high: float
 
 
-class Outlook(NamedTuple):
-    """The prospects of several policies, and what stands behind them."""
+class Forecast(NamedTuple):
+    """What several policies may earn in the same simulated futures, and the assumptions behind it."""
 
     periods: int
     worlds: int
     budget: float
     b: float
     sigma: float
-    prospects: tuple[Prospect, ...]
+    policies: tuple[PolicyForecast, ...]
     actual: float | None = None
-    """What a replayed history really earned."""
+    """What the history of a backtest really earned."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it; the policies are its `prospects`."""
+        rest = {name: value for name, value in self._asdict().items() if name != "policies"}
+        return {**rest, "prospects": [policy._asdict() for policy in self.policies]}
 
 
 def forecast(
@@ -58,29 +66,29 @@ def forecast(
     worlds: int = 100,
     policies: Sequence[str] | None = None,
     seed: int = 0,
-) -> Outlook:
-    """Play a campaign forward: worlds drawn from its beliefs, each policy going on from today's statistics."""
+) -> Forecast:
+    """Simulate a campaign forward: means drawn from its beliefs, each policy going on from today's statistics."""
     count, draws = validation.whole("periods", periods, low=1), validation.whole("worlds", worlds, low=1)
     settings, beliefs = campaign.settings, campaign.beliefs()
     active = [arm.name for arm in campaign.arms if arm.state == "active"]
     if not active:
         raise InvalidValue("No arm is active: resume or add one first.")
-    places = [list(beliefs).index(name) for name in active]
+    indices = [list(beliefs).index(name) for name in active]
     if settings.sigma is None:
-        if np.isnan(beliefs.mean[places]).all():
+        if np.isnan(beliefs.mean[indices]).all():
             raise InvalidValue(_NOTHING_YET)
         raise InvalidValue("σ of this campaign is not known: record more outcomes, or give `sigma` in its settings.")
-    means = _draw(beliefs.mean[places], beliefs.spread[places], draws, seed)
+    means = _draw(beliefs.mean[indices], beliefs.spread[indices], draws, seed)
     # The tickets stay behind: what was learned goes along, what is open does not matter here.
     learning = json.loads(campaign.state().partition("\n")[2]) if beliefs.learned else None
-    told = json.loads(campaign.state(settings.b if beliefs.learned else None).partition("\n")[2])
-    told["sigma"] = settings.sigma
+    known = json.loads(campaign.state(settings.b if beliefs.learned else None).partition("\n")[2])
+    known["sigma"] = settings.sigma
 
     def start(name: str) -> Callable[[int], Allocator]:
-        goes_on = learning is not None and name.lower() == settings.policy.lower()
-        state = learning if goes_on and learning is not None else told
+        continues = learning is not None and name.lower() == settings.policy.lower()
+        state = learning if continues and learning is not None else known
         state["tickets"] = {"issued": state["statistics"]["period"], "open": [], "completed": []}
-        if goes_on:
+        if continues:
             return lambda world: Allocator.from_json(json.dumps(state))
         policy, _ = choose_policy(name, settings.b, settings.sigma)
         memory = policy.initial_memory(len(state["arms"])).tolist()
@@ -90,13 +98,13 @@ def forecast(
 
     names = [settings.policy, *DEFAULT_POLICIES] if policies is None else list(policies)
     starts = {name: start(name) for name in dict.fromkeys(names)}
-    return _play(
+    return _simulate(
         starts, active, means, [settings.budget] * count, settings.b, settings.sigma, seed, settings.minimise
     )
 
 
-def replay(
-    found: Sequence[Observation],
+def backtest(
+    history: Sequence[Observation],
     *,
     b: float | None = None,
     sigma: float | None = None,
@@ -104,30 +112,30 @@ def replay(
     policies: Sequence[str] | None = None,
     minimise: bool = False,
     seed: int = 0,
-) -> Outlook:
-    """Play a history again: its budgets, the law fitted to it, and each policy from scratch."""
+) -> Forecast:
+    """Simulate the periods of a history: its budgets, the law fitted to it, and each policy from scratch."""
     budgets: dict[str, float] = {}
-    for line in found:
+    for line in history:
         budgets[line.date] = budgets.get(line.date, 0.0) + line.amount
-    told = [line for line in found if line.outcome is not None and line.amount > 0]
-    if not told:
+    recorded = [line for line in history if line.outcome is not None and line.amount > 0]
+    if not recorded:
         raise InvalidValue("The history must have outcomes of amounts above 0.")
     if b is None or sigma is None:
         from apportion.inference.fit import fit_noise
 
         fitted = fit_noise(
             {
-                "arm": [line.arm for line in told],
-                "amount": [line.amount for line in told],
-                "outcome": [line.outcome for line in told],
+                "arm": [line.arm for line in recorded],
+                "amount": [line.amount for line in recorded],
+                "outcome": [line.outcome for line in recorded],
             }
         )
         b = fitted.b if b is None else b
         sigma = float(fitted.sigma) if sigma is None else sigma
-    order, noise = validation.number("b", b, low=0.0, high=1.0), validation.number("sigma", sigma, above=0.0)
-    names = list(dict.fromkeys(line.arm for line in found))
-    past = Statistics(len(names), order)
-    for line in told:
+    exponent, noise = validation.number("b", b, low=0.0, high=1.0), validation.number("sigma", sigma, above=0.0)
+    names = list(dict.fromkeys(line.arm for line in history))
+    past = Statistics(len(names), exponent)
+    for line in recorded:
         amounts, outcomes = np.zeros(len(names)), np.full(len(names), math.nan)
         amounts[names.index(line.arm)], outcomes[names.index(line.arm)] = line.amount, line.outcome
         past.update(amounts, outcomes)
@@ -137,18 +145,18 @@ def replay(
     draws = _draw(means, spread, validation.whole("worlds", worlds, low=1), seed)
 
     def start(name: str) -> Callable[[int], Allocator]:
-        policy, _ = choose_policy(name, order, noise)
+        policy, _ = choose_policy(name, exponent, noise)
         return lambda world: Allocator(
-            policy, names, seed=world, b=order, sigma=noise, minimise=minimise, horizon=len(budgets)
+            policy, names, seed=world, b=exponent, sigma=noise, minimise=minimise, horizon=len(budgets)
         )
 
     starts = {name: start(name) for name in dict.fromkeys(policies or DEFAULT_POLICIES)}
-    outlook = _play(starts, names, draws, list(budgets.values()), order, noise, seed, minimise)
-    return outlook._replace(actual=math.fsum(line.outcome or 0.0 for line in told))
+    result = _simulate(starts, names, draws, list(budgets.values()), exponent, noise, seed, minimise)
+    return result._replace(actual=math.fsum(line.outcome or 0.0 for line in recorded))
 
 
 def _draw(means: Floats, spread: Floats, worlds: int, seed: int) -> Floats:
-    """Means of the arms in so many worlds; an arm without outcomes is like the others, but less certain."""
+    """Means of the arms in each simulated future; an arm without outcomes is like the others, but less certain."""
     known = np.isfinite(spread) & ~np.isnan(means)
     if not known.any():
         raise InvalidValue(_NOTHING_YET)
@@ -157,7 +165,7 @@ def _draw(means: Floats, spread: Floats, worlds: int, seed: int) -> Floats:
     return centre + scale * np.random.default_rng([seed, 1]).standard_normal((worlds, len(means)))
 
 
-def _play(
+def _simulate(
     starts: Mapping[str, Callable[[int], Allocator]],
     names: Sequence[str],
     means: Floats,
@@ -166,10 +174,10 @@ def _play(
     sigma: float,
     seed: int,
     minimise: bool,
-) -> Outlook:
+) -> Forecast:
     sign = -1.0 if minimise else 1.0
     best = (sign * means).max(axis=1)
-    prospects = []
+    forecasts = []
     for name, start in starts.items():
         earned, regret = np.zeros(len(means)), np.zeros(len(means))
         for world, truth in enumerate(means):
@@ -185,8 +193,12 @@ def _play(
                 allocator.tell(split.ticket, given)
                 earned[world] += outcomes.sum()
                 regret[world] += best[world] * budget - sign * float(amounts @ truth)
-        bands = [*np.quantile(earned, (0.05, 0.95)), *np.quantile(regret, (0.05, 0.95))]
-        low, high, least, most = map(float, bands)
-        prospects.append(Prospect(name, float(earned.mean()), low, high, float(regret.mean()), least, most))
+        earned_low, earned_high = map(float, np.quantile(earned, BAND))
+        regret_low, regret_high = map(float, np.quantile(regret, BAND))
+        forecasts.append(
+            PolicyForecast(
+                name, float(earned.mean()), earned_low, earned_high, float(regret.mean()), regret_low, regret_high
+            )
+        )
     total = math.fsum(budgets)
-    return Outlook(len(budgets), len(means), total, b, sigma, tuple(prospects))
+    return Forecast(len(budgets), len(means), total, b, sigma, tuple(forecasts))

@@ -120,7 +120,7 @@ for command in (
 ):  # fmt: skip
     app.command()(command)
 app.command("import")(files.import_)
-app.command("simulate-campaign")(forecast.simulate_campaign)
+app.command("forecast")(forecast.forecast)
 app.command("backtest")(forecast.backtest)
 app.command("serve")(serve.serve)
 app.command("doctor")(doctor.doctor)

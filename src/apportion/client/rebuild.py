@@ -15,7 +15,7 @@ from apportion.allocation.split import Split
 from apportion.campaigns.check import Check
 from apportion.campaigns.events import Event
 from apportion.campaigns.files import Imported
-from apportion.campaigns.forecast import Outlook, Prospect
+from apportion.campaigns.forecast import Forecast, PolicyForecast
 from apportion.campaigns.history import Line
 from apportion.campaigns.state import Settings
 from apportion.campaigns.status import ArmStatus, Status
@@ -173,12 +173,12 @@ def event(told: Mapping[str, Any]) -> Event:
     return Event(**told)
 
 
-def outlook(told: Mapping[str, Any]) -> Outlook:
-    """What may come."""
-    prospects = tuple(
-        Prospect(row["policy"], *(_number(row[name]) for name in Prospect._fields[1:])) for row in told["prospects"]
-    )
-    return Outlook(**{**told, "prospects": prospects})
+def forecast(told: Mapping[str, Any]) -> Forecast:
+    """What policies may earn."""
+    names = PolicyForecast._fields[1:]
+    policies = (PolicyForecast(row["policy"], *(_number(row[name]) for name in names)) for row in told["prospects"])
+    rest = {name: value for name, value in told.items() if name != "prospects"}
+    return Forecast(**rest, policies=tuple(policies))
 
 
 def check(told: Mapping[str, Any]) -> Check:

@@ -15,7 +15,7 @@ from apportion.campaigns.campaign import Arm, campaign_name
 from apportion.campaigns.check import Check
 from apportion.campaigns.events import Event
 from apportion.campaigns.files import Imported
-from apportion.campaigns.forecast import Outlook
+from apportion.campaigns.forecast import Forecast
 from apportion.campaigns.history import History
 from apportion.campaigns.state import Settings
 from apportion.campaigns.status import Status
@@ -215,10 +215,10 @@ class RemoteCampaign:
 
     def forecast(
         self, *, periods: int = 50, worlds: int = 100, policies: Sequence[str] | None = None, seed: int = 0
-    ) -> Outlook:
-        """Play the campaign forward: worlds drawn from its beliefs, each policy going on from today's statistics."""
+    ) -> Forecast:
+        """Simulate the campaign forward from its beliefs, each policy going on from today's statistics."""
         named = None if policies is None else ",".join(_names("policies", policies))
-        return rebuild.outlook(self._read("forecast", periods=periods, worlds=worlds, policies=named, seed=seed))
+        return rebuild.forecast(self._read("forecast", periods=periods, worlds=worlds, policies=named, seed=seed))
 
     def export(self, kind: str = "json") -> str:
         """Everything as json or log, which `restore` takes; the history as csv."""

@@ -153,29 +153,29 @@ def repair(request: Request, name: Name, visitor: Writer) -> Any:
 @router.get(
     "/campaigns/{name}/forecast",
     response_model=responses.Forecast,
-    responses=told(examples.FORECAST, "What may come, under each policy."),
+    responses=told(examples.FORECAST, "What each policy may earn."),
     openapi_extra=TAGGED,
-    summary="Look ahead",
+    summary="Forecast",
 )
 def forecast(
     request: Request,
     name: Name,
     visitor: Reader,
-    periods: Annotated[int, Query(description="How many periods to play.", ge=1, le=1000)] = 50,
-    # Fewer than the command line's 100: others wait while this plays, and a thousand splits take about 0.2 s.
-    worlds: Annotated[int, Query(description="How many worlds to draw.", ge=1, le=1000)] = 25,
+    periods: Annotated[int, Query(description="How many periods to simulate.", ge=1, le=1000)] = 50,
+    # Fewer than the command line's 100: others wait while this runs, and a thousand splits take about 0.2 s.
+    worlds: Annotated[int, Query(description="How many futures to simulate.", ge=1, le=1000)] = 25,
     policies: Annotated[
         str | None,
         Query(
-            description="Policies, with commas between; by default the campaign's, Odds, Thompson, Uniform.",
+            description="Policies, separated by commas; by default the campaign's, Odds, Thompson, Uniform.",
             openapi_examples={"two": {"value": "odds,uniform"}},
         ),
     ] = None,
-    seed: Annotated[int, Query(description="The seed of everything that is drawn.", ge=0, le=2**32)] = 0,
+    seed: Annotated[int, Query(description="The seed of the random numbers.", ge=0, le=2**32)] = 0,
 ) -> Any:
-    """Play the campaign forward from today's beliefs. The same seed and the same events give the same answer."""
+    """What policies may earn, simulated from what is known today. The same seed and events give the same answer."""
     from apportion.campaigns.forecast import DEFAULT_POLICIES
-    from apportion.campaigns.forecast import forecast as play
+    from apportion.campaigns.forecast import forecast as simulate
 
     campaign = open_campaign(request, name)
     names = None if policies is None else [policy.strip() for policy in policies.split(",")]
@@ -186,7 +186,6 @@ def forecast(
         raise InvalidValue(f"`policies` must be names with commas between; got {validation.shown(policies)}.")
 
     def content() -> Any:
-        outlook = play(campaign, periods=periods, worlds=worlds, policies=names, seed=seed)
-        return {**outlook._asdict(), "prospects": list(outlook.prospects)}
+        return simulate(campaign, periods=periods, worlds=worlds, policies=names, seed=seed).to_dict()
 
     return tagged(request, campaign.version, content)

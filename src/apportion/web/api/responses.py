@@ -246,8 +246,8 @@ class Check(Told):
     message: str
 
 
-class Prospect(Told):
-    """What one policy may earn and lose: means, and bands from 5% to 95%."""
+class PolicyForecast(Told):
+    """What one policy may earn and lose: means, and ranges from the 5% to the 95% quantile."""
 
     policy: str
     earned: float
@@ -259,14 +259,14 @@ class Prospect(Told):
 
 
 class Forecast(Told):
-    """The campaign played forward in worlds drawn from its beliefs."""
+    """What policies may earn in simulated futures of the campaign."""
 
     periods: int
     worlds: int
     budget: float
     b: float
     sigma: float
-    prospects: list[Prospect]
+    prospects: list[PolicyForecast]
     actual: Maybe = None
 
 

@@ -1,1 +1,1 @@
-"""Schema changes, by Alembic. Frozen databases of released schemas must upgrade (`tests/campaigns/storage/frozen`)."""
+"""Schema changes, by Alembic; frozen databases of older schemas must upgrade (`tests/campaigns/storage/frozen`)."""
