@@ -8,6 +8,8 @@ import pytest
 from scipy.stats import norm
 
 import apportion as ap
+from apportion.policies import FILES, find_policy
+from apportion.policies.parameters import Number, parameter, parameters_of
 from apportion.policies.shared import log_odds_of_tail, recommended_tilt
 from apportion.testing import ContractBroken, check_policy
 from apportion.testing.policies import check_seed
@@ -376,6 +378,37 @@ def test_a_bad_parameter_gets_one_sentence(sentence):
     with pytest.raises(ap.InvalidValue) as caught:
         BAD[sentence]()
     assert str(caught.value) == sentence
+
+
+def test_every_parameter_of_ours_is_constrained_where_it_is_declared():
+    for name in FILES:
+        for declared in parameters_of(find_policy(name)):
+            assert declared.constraint is not None, f"{name}.{declared.name}"
+
+
+def test_a_parameter_of_ones_own_is_checked_by_its_constraint():
+    class Tilted(ap.Policy):
+        """Even shares."""
+
+        power: float = parameter(Number(above=0.0, help="how far"), default=2.0)
+        free: object = "anything"
+
+        def allocate(self, period, seen, memory, rng, shares):
+            for arm in range(len(shares)):
+                shares[arm] = 1.0 / len(shares)
+
+    class Steep(Tilted):
+        """The same, steeper."""
+
+        power: float = 9.0
+
+    del ap.Policy._registry["Tilted"], ap.Policy._registry["Steep"]
+    assert repr(Tilted()) == "Tilted()"
+    assert repr(Tilted(power=np.float64(3))) == "Tilted(power=3.0)"
+    for cls in (Tilted, Steep):
+        assert cls(free=None).free is None
+        with pytest.raises(ap.InvalidValue, match=r"`power` must be a number above 0; got None\."):
+            cls(power=None)
 
 
 def test_numpy_parameters_are_plain_afterwards():

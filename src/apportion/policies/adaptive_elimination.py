@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from apportion._common import validation
 from apportion.model.estimators import mu_star
 from apportion.model.sums import InformationSums
 from apportion.policies.contract import Policy
+from apportion.policies.parameters import FLOOR, NOISE_EXPONENT, NOISE_LEVEL, Number, OneOf, parameter
 from apportion.policies.shared import power_floor
 from apportion.theory.floors import recommended_floor
-
-SPLITS = ("even", "leader")
 
 
 class AdaptiveElimination(Policy):
@@ -42,11 +40,13 @@ class AdaptiveElimination(Policy):
     AdaptiveElimination(b=0.75, split='leader')
     """
 
-    b: float
-    sigma: float = 1.0
-    scale: float = 1.0
-    floor: float | None = None
-    split: str = "even"
+    b: float = parameter(NOISE_EXPONENT)
+    sigma: float = parameter(NOISE_LEVEL, default=1.0)
+    scale: float = parameter(
+        Number(above=0.0, help="width of the intervals; 1 has the proof, 0.5 measures better"), default=1.0
+    )
+    floor: float | None = parameter(FLOOR, default=None)
+    split: str = parameter(OneOf(("even", "leader"), "what the arms in the race get"), default="even")
 
     rule = "splits over the arms that may still be the best, and keeps an eye on the others"
 
@@ -62,16 +62,6 @@ class AdaptiveElimination(Policy):
         scale: float
         floor: float
         leads: bool
-
-    def __post_init__(self) -> None:
-        b = validation.number("b", self.b, low=0.0, high=1.0)
-        self._set(
-            b=b,
-            sigma=validation.number("sigma", self.sigma, above=0.0),
-            scale=validation.number("scale", self.scale, above=0.0),
-            floor=None if self.floor is None else validation.number("floor", self.floor, low=0.0),
-            split=validation.choice("split", self.split, SPLITS),
-        )
 
     def prepared(self, arms: int, horizon: int | None) -> Any:
         """Resolve the floor's exponent."""

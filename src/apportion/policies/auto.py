@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from apportion._common import validation
 from apportion._common.compiled import implements
 from apportion.inference.learning import (
     ORDERS,
@@ -20,6 +19,7 @@ from apportion.inference.learning import (
 )
 from apportion.model.sums import Grid, InformationSums
 from apportion.policies.contract import Policy, allocate
+from apportion.policies.parameters import HORIZON, NOISE_EXPONENT, NOISE_LEVEL, parameter
 from apportion.policies.recommended import Recommended, divide_by_odds, optimistic_arm
 from apportion.policies.shared import open_shares, power_floor, recommended_tilt
 from apportion.theory.floors import recommended_floor
@@ -58,9 +58,9 @@ class Auto(Policy):
     Auto(b=0.75)
     """
 
-    b: float | None = None
-    sigma: float | None = None
-    horizon: int | None = None
+    b: float | None = parameter(NOISE_EXPONENT, default=None)
+    sigma: float | None = parameter(NOISE_LEVEL, default=None)
+    horizon: int | None = parameter(HORIZON, default=None)
 
     rule = "divides by the odds or pools, as b says, and learns b and σ where they are not given"
 
@@ -69,13 +69,6 @@ class Auto(Policy):
 
         sigma: float
         horizon: int
-
-    def __post_init__(self) -> None:
-        self._set(
-            b=None if self.b is None else validation.number("b", self.b, low=0.0, high=1.0),
-            sigma=None if self.sigma is None else validation.number("sigma", self.sigma, above=0.0),
-            horizon=None if self.horizon is None else validation.whole("horizon", self.horizon, low=1),
-        )
 
     @property
     def reads(self) -> Any:

@@ -34,6 +34,7 @@ from apportion._common import validation
 from apportion._common.compiled import compiled, generic, implements, kernel
 from apportion.errors import InvalidValue, UnknownName
 from apportion.model.sums import MANY_ARMS, Floats, Sums
+from apportion.policies.parameters import parameter, parameters_of
 
 
 class Period(NamedTuple):
@@ -77,19 +78,22 @@ def decide_now(policy: Any, period: Period, seen: Sums, memory: Floats, rng: np.
     return shares
 
 
-@dataclass_transform(frozen_default=True)
+@dataclass_transform(frozen_default=True, field_specifiers=(parameter,))
 class Policy:
     """The base of every policy. Subclasses declare parameters like a dataclass, and `allocate`.
 
     A subclass may also have
 
-    - `__post_init__`, to validate (`apportion._common.validation` has the sentence pattern);
+    - constraints on its parameters (`apportion.policies.parameters`), which are checked here, and a `__post_init__`
+      of its own for what relates two of them (`apportion._common.validation` has the sentence pattern);
     - `Record` and `prepared`, where the numbers the kernel needs are not just the parameters;
     - `initial_memory`, for what is kept per arm; `why`, to explain an arm's share in its own words.
     """
 
     rule: ClassVar[str] = ""
     """What the policy does, in one plain sentence for the people whose budget it is."""
+    needs: ClassVar[str] = ""
+    """Where the policy cannot run, in a sentence; empty where it runs everywhere."""
     Record: ClassVar[type]
     """The NamedTuple that compiled code sees; made from the parameters unless the subclass has its own."""
 
@@ -105,6 +109,11 @@ class Policy:
             cls.Record = _record_type(cls)
         implements(allocate, cls.Record)(cls.allocate)
         Policy._registry.setdefault(cls.__name__, {})[home(cls)] = cls
+
+    def __post_init__(self) -> None:
+        """Check every parameter against its constraint; a number of NumPy becomes a plain one."""
+        for declared in parameters_of(type(self)):
+            object.__setattr__(self, declared.name, declared.check(getattr(self, declared.name)))
 
     def allocate(self, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
         """The decision; see `apportion.policies.contract.allocate`. `self` is the record, not the policy."""
@@ -163,11 +172,6 @@ class Policy:
         cls = type(self)
         return self.to_dict() if is_ours(cls) else {**self.to_dict(), "home": home(cls)}
 
-    def _set(self, **validated: Any) -> None:
-        """Replace parameters by their validated values; for `__post_init__` of the frozen subclasses."""
-        for name, value in validated.items():
-            object.__setattr__(self, name, value)
-
 
 def home(cls: type) -> str:
     """Where a class is defined: its module, and its name in there."""
@@ -181,10 +185,7 @@ def is_ours(cls: type) -> bool:
 
 def required(cls: Any) -> tuple[str, ...]:
     """The parameters that a policy class cannot do without."""
-    missing = dataclasses.MISSING
-    return tuple(
-        field.name for field in _parameters(cls) if field.default is missing and field.default_factory is missing
-    )
+    return tuple(declared.name for declared in parameters_of(cls) if declared.required)
 
 
 def _plain(value: Any) -> Any:

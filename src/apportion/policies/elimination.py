@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from apportion._common import validation
 from apportion._common.compiled import kernel
 from apportion.model.confidence import (
     anytime_radius,
@@ -19,6 +18,7 @@ from apportion.model.confidence import (
 from apportion.model.estimators import mu1, mu1_precision, mu_star
 from apportion.model.sums import Floats, RewardSums
 from apportion.policies.contract import Policy, known_horizon
+from apportion.policies.parameters import HORIZON, NOISE_EXPONENT, NOISE_LEVEL, Flag, Number, OneOf, parameter
 
 RADII = ("printed", "corrected", "cone", "anytime")
 
@@ -51,12 +51,14 @@ class SuccessiveElimination(Policy):
     SuccessiveElimination(b=0.75, horizon=10000, radius='anytime', pairwise=True)
     """
 
-    b: float
-    sigma: float = 1.0
-    horizon: int | None = None
-    radius: str = "corrected"
-    pairwise: bool = False
-    delta: float | None = None
+    b: float = parameter(NOISE_EXPONENT)
+    sigma: float = parameter(NOISE_LEVEL, default=1.0)
+    horizon: int | None = parameter(HORIZON, default=None)
+    radius: str = parameter(OneOf(RADII, "how wide the intervals are"), default="corrected")
+    pairwise: bool = parameter(Flag(help="compare two arms at a time"), default=False)
+    delta: float | None = parameter(
+        Number(above=0.0, below=1.0, help="error level of the intervals; empty: by the horizon"), default=None
+    )
 
     rule = "splits evenly over the arms that can still be the best"
 
@@ -76,16 +78,6 @@ class SuccessiveElimination(Policy):
         log_inverse_delta: float
         counts: Floats
         quantiles: Floats
-
-    def __post_init__(self) -> None:
-        self._set(
-            b=validation.number("b", self.b, low=0.0, high=1.0),
-            sigma=validation.number("sigma", self.sigma, above=0.0),
-            horizon=None if self.horizon is None else validation.whole("horizon", self.horizon, low=1),
-            radius=validation.choice("radius", self.radius, RADII),
-            pairwise=validation.flag("pairwise", self.pairwise),
-            delta=None if self.delta is None else validation.number("delta", self.delta, above=0.0, below=1.0),
-        )
 
     def prepared(self, arms: int, horizon: int | None) -> Any:
         """Resolve the horizon and the level; tabulate the cone law."""

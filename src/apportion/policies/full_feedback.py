@@ -8,6 +8,7 @@ from typing import Any
 from apportion._common import validation
 from apportion.model.sums import InformationSums, RatioSums
 from apportion.policies.contract import Policy
+from apportion.policies.parameters import NOISE_EXPONENT, NOISE_LEVEL, parameter
 from apportion.policies.shared import leading_arm, open_shares
 
 # At b = 1 this little shows an arm as well as everything would; at T = 10^9 it has cost 0.001
@@ -27,17 +28,15 @@ class FollowTheLeader(Policy):
     FollowTheLeader()
     """
 
-    b: float = 1.0
+    b: float = parameter(NOISE_EXPONENT, default=1.0)
 
     rule = "gives the leader everything but a glance at the others"
+    needs = "Made for b = 1; below that a wrong leader can stay for ever."
 
     @property
     def reads(self) -> Any:
         """The sums that the decision looks at."""
         return InformationSums
-
-    def __post_init__(self) -> None:
-        self._set(b=validation.number("b", self.b, low=0.0, high=1.0))
 
     def allocate(self, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
         """The leader takes all that is not a glance."""
@@ -65,10 +64,11 @@ class Hedge(Policy):
     Hedge()
     """
 
-    b: float = 1.0
-    sigma: float = 1.0
+    b: float = parameter(NOISE_EXPONENT, default=1.0)
+    sigma: float = parameter(NOISE_LEVEL, default=1.0)
 
     rule = "weighs every arm by the exponential of what it would have earned"
+    needs = "Needs b = 1 (full feedback)."
 
     @property
     def reads(self) -> Any:
@@ -76,12 +76,11 @@ class Hedge(Policy):
         return RatioSums
 
     def __post_init__(self) -> None:
-        b = validation.number("b", self.b, low=0.0, high=1.0)
-        if b != 1.0:
+        super().__post_init__()
+        if self.b != 1.0:
             raise validation.refuse(
-                "b", "1 for Hedge, which needs full feedback: a small share must show all of its arm", b
+                "b", "1 for Hedge, which needs full feedback: a small share must show all of its arm", self.b
             )
-        self._set(b=b, sigma=validation.number("sigma", self.sigma, above=0.0))
 
     def allocate(self, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
         """Weights in logarithms, relative to the best arm, never below a glance."""

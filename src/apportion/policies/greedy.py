@@ -8,10 +8,9 @@ from apportion._common import validation
 from apportion._common.compiled import generic, implements
 from apportion.model.sums import InformationSums, RatioSums
 from apportion.policies.contract import Policy
+from apportion.policies.parameters import NOISE_EXPONENT, Number, OneOf, parameter
 from apportion.policies.shared import leading_arm, power_floor
 from apportion.theory.greedy import greedy_exponent, small_epsilon
-
-LEADERS = ("ratios", "information")
 
 
 class EpsilonGreedy(Policy):
@@ -33,11 +32,14 @@ class EpsilonGreedy(Policy):
     EpsilonGreedy(b=0.75, epsilon=0.25)
     """
 
-    b: float
-    epsilon: float | None = None
-    leader: str = "ratios"
+    b: float = parameter(NOISE_EXPONENT)
+    epsilon: float | None = parameter(
+        Number(above=0.0, below=1.0, help="in (0, 2b−1); empty: a tenth of that"), default=None
+    )
+    leader: str = parameter(OneOf(("ratios", "information"), "which mean leads"), default="ratios")
 
     rule = "gives the leader nearly everything and every other arm a little, less each period"
+    needs = "Needs b above 0.5."
 
     class Record(NamedTuple):
         """The exponent α; the leader is the largest μ2."""
@@ -53,15 +55,12 @@ class EpsilonGreedy(Policy):
         return RatioSums if self.leader == "ratios" else InformationSums
 
     def __post_init__(self) -> None:
-        b = validation.number("b", self.b, low=0.0, high=1.0)
+        b = NOISE_EXPONENT.check("b", self.b)
         if b <= 0.5:
             raise validation.refuse("b", "above 0.5 for EpsilonGreedy, which learns from small shares", b)
-        epsilon = (
-            None
-            if self.epsilon is None
-            else validation.number("epsilon", self.epsilon, above=0.0, below=2.0 * b - 1.0)
-        )
-        self._set(b=b, epsilon=epsilon, leader=validation.choice("leader", self.leader, LEADERS))
+        if self.epsilon is not None:
+            validation.number("epsilon", self.epsilon, above=0.0, below=2.0 * b - 1.0)
+        super().__post_init__()
 
     def prepared(self, arms: int, horizon: int | None) -> Any:
         """Resolve ε into α."""

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from apportion._common import validation
 from apportion._common.compiled import kernel
 from apportion.inference.best_probabilities import QUICK, probability_best
 from apportion.model.estimators import mu_star
 from apportion.model.sums import InformationSums
 from apportion.policies.contract import Policy
+from apportion.policies.parameters import FLOOR, NOISE_EXPONENT, NOISE_LEVEL, Number, parameter
 from apportion.policies.shared import (
     first_unseen,
     leading_arm,
@@ -45,10 +45,12 @@ class InformationMatching(Policy):
       them gets the whole unit.
     """
 
-    b: float
-    sigma: float = 1.0
-    tilt: float | None = None
-    floor: float | None = None
+    b: float = parameter(NOISE_EXPONENT)
+    sigma: float = parameter(NOISE_LEVEL, default=1.0)
+    tilt: float | None = parameter(
+        Number(above=0.0, help="power of the weights; empty: √κ, κ = 1/(2−2b)"), default=None
+    )
+    floor: float | None = parameter(FLOOR, default=None)
 
     rule = "gives each arm a share that grows with its chance of being the best"
 
@@ -64,14 +66,6 @@ class InformationMatching(Policy):
         tilt: float
         floor: float
         pool: bool
-
-    def __post_init__(self) -> None:
-        self._set(
-            b=validation.number("b", self.b, low=0.0, high=1.0),
-            sigma=validation.number("sigma", self.sigma, above=0.0),
-            tilt=None if self.tilt is None else validation.number("tilt", self.tilt, above=0.0),
-            floor=None if self.floor is None else validation.number("floor", self.floor, low=0.0),
-        )
 
     @property
     def randomised(self) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from apportion._common import validation
 from apportion.model.sums import Floats, InformationSums
 from apportion.policies.contract import Policy
+from apportion.policies.parameters import NumberPerArm, parameter
 
 
 class Oracle(Policy):
@@ -18,7 +19,7 @@ class Oracle(Policy):
     Oracle(means=(0.2, 0.9))
     """
 
-    means: tuple[float, ...]
+    means: tuple[float, ...] = parameter(NumberPerArm())
 
     rule = "puts everything on the arm that it was told is best"
 
@@ -26,15 +27,6 @@ class Oracle(Policy):
     def reads(self) -> Any:
         """The sums that the decision looks at."""
         return InformationSums
-
-    def __post_init__(self) -> None:
-        try:
-            given = tuple(self.means)
-        except TypeError:
-            raise validation.refuse("means", "a list of numbers, one per arm", self.means) from None
-        if not given:
-            raise validation.refuse("means", "a list of at least one number", given)
-        self._set(means=tuple(validation.number("means", mean) for mean in given))
 
     def initial_memory(self, arms: int) -> Floats:
         """The means themselves: they belong to the arms, and travel with them."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from apportion._common import validation
 from apportion.model.estimators import mu_star
 from apportion.model.sums import InformationSums
 from apportion.policies.contract import Policy
 from apportion.policies.index import IndexPolicy
+from apportion.policies.parameters import HORIZON, NOISE_EXPONENT, NOISE_LEVEL, OneOf, parameter
 from apportion.policies.shared import first_unseen, whole_unit
-
-INDICES = ("ucb1", "moss")
 
 
 class UCB(IndexPolicy):
@@ -29,9 +27,9 @@ class UCB(IndexPolicy):
     UCB(index='moss')
     """
 
-    sigma: float = 1.0
-    index: str = "ucb1"
-    horizon: int | None = None
+    sigma: float = parameter(NOISE_LEVEL, default=1.0)
+    index: str = parameter(OneOf(("ucb1", "moss"), "kind of optimism"), default="ucb1")
+    horizon: int | None = parameter(HORIZON, default=None)
 
     rule = "puts everything on the arm with the best optimistic estimate"
 
@@ -41,13 +39,6 @@ class UCB(IndexPolicy):
         sigma: float
         moss: bool
         horizon: int
-
-    def __post_init__(self) -> None:
-        self._set(
-            sigma=validation.number("sigma", self.sigma, above=0.0),
-            index=validation.choice("index", self.index, INDICES),
-            horizon=None if self.horizon is None else validation.whole("horizon", self.horizon, low=1),
-        )
 
     def prepared(self, arms: int, horizon: int | None) -> Any:
         """The horizon of the policy, else of the run, else none."""
@@ -81,8 +72,8 @@ class Thompson(Policy):
     Thompson(b=0.25)
     """
 
-    b: float
-    sigma: float = 1.0
+    b: float = parameter(NOISE_EXPONENT)
+    sigma: float = parameter(NOISE_LEVEL, default=1.0)
 
     rule = "puts everything on one arm, drawn with its probability of being best"
 
@@ -90,12 +81,6 @@ class Thompson(Policy):
     def reads(self) -> Any:
         """The sums that the decision looks at."""
         return InformationSums
-
-    def __post_init__(self) -> None:
-        self._set(
-            b=validation.number("b", self.b, low=0.0, high=1.0),
-            sigma=validation.number("sigma", self.sigma, above=0.0),
-        )
 
     @property
     def randomised(self) -> bool:

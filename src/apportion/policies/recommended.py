@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from apportion._common import validation
 from apportion._common.compiled import kernel
 from apportion.model.sums import InformationSums
 from apportion.policies.contract import Policy
+from apportion.policies.parameters import HORIZON, NOISE_EXPONENT, NOISE_LEVEL, parameter
 from apportion.policies.shared import (
     leading_arm,
     log_odds_of_tail,
@@ -51,9 +51,9 @@ class Recommended(Policy):
     Recommended(b=0.75)
     """
 
-    b: float
-    sigma: float = 1.0
-    horizon: int | None = None
+    b: float = parameter(NOISE_EXPONENT)
+    sigma: float = parameter(NOISE_LEVEL, default=1.0)
+    horizon: int | None = parameter(HORIZON, default=None)
 
     rule = "divides by each arm's odds of beating the leader, or pools where small shares tell too little"
 
@@ -65,13 +65,6 @@ class Recommended(Policy):
         floor: float
         pool: bool
         horizon: int
-
-    def __post_init__(self) -> None:
-        self._set(
-            b=validation.number("b", self.b, low=0.0, high=1.0),
-            sigma=validation.number("sigma", self.sigma, above=0.0),
-            horizon=None if self.horizon is None else validation.whole("horizon", self.horizon, low=1),
-        )
 
     @property
     def reads(self) -> Any:

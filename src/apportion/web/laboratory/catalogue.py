@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-import typing
 from typing import Any, NamedTuple
 
 from apportion.model.noise import Batch, CentredBernoulli, Noise, StudentT
 from apportion.policies import FILES, Policy, find_policy
-from apportion.policies.adaptive_elimination import SPLITS
-from apportion.policies.elimination import RADII
-from apportion.policies.greedy import LEADERS
-from apportion.policies.pooled import INDICES
+from apportion.policies.parameters import OneOf, Parameter, parameters_of
 from apportion.simulation.families import FAMILIES, means_of
 from apportion.studies.scenarios import SCENARIOS, Scenario
 
@@ -21,30 +16,10 @@ ORDER = (
     "Thompson", "UCB", "FollowTheLeader", "Hedge", "Uniform", "Oracle",
 )  # fmt: skip
 
-# Where a policy cannot run, its own check says so; here it is told beforehand.
-NEEDS = {
-    "EpsilonGreedy": "Needs b above 0.5.",
-    "Hedge": "Needs b = 1 (full feedback).",
-    "FollowTheLeader": "Made for b = 1; below that a wrong leader can stay for ever.",
-}
-CHOICES = {"radius": RADII, "index": INDICES, "leader": LEADERS, "split": SPLITS}
-HINTS = {
-    "b": "the b it is told; empty: the true one",
-    "sigma": "the σ it is told; empty: the true one",
-    "horizon": "the horizon it is told; empty: the true one",
-    "tilt": "power of the weights; empty: √κ, κ = 1/(2−2b)",
-    "floor": "power α of the smallest share t^(−α)/K; 0: none; empty: its own",
-    "scale": "width of the intervals; 1 has the proof, 0.5 measures better",
-    "epsilon": "in (0, 2b−1); empty: a tenth of that",
-    "delta": "error level of the intervals; empty: by the horizon",
-    "pairwise": "compare two arms at a time",
-    "radius": "how wide the intervals are",
-    "index": "kind of optimism",
-    "leader": "which mean leads",
-    "split": "what the arms in the race get",
-}
 # The truth about the means is what `Oracle` is there for: nobody types it in.
 TOLD_ALWAYS = ("means",)
+# Of the true world unless someone says otherwise.
+TRUTHS = ("b", "sigma", "horizon")
 
 
 class Preset(NamedTuple):
@@ -131,25 +106,22 @@ def describe_policy(cls: type[Policy]) -> dict[str, Any]:
     >>> [(p["name"], p["kind"]) for p in describe_policy(find_policy("UCB"))["parameters"]]
     [('index', 'choice'), ('sigma', 'number'), ('horizon', 'number')]
     """
-    told = ("b", "sigma", "horizon")
-    fields = [field for field in dataclasses.fields(typing.cast(Any, cls)) if field.name not in TOLD_ALWAYS]
-    ordered = sorted(fields, key=lambda field: field.name in told)  # what is the policy's own comes first
+    own = [parameter for parameter in parameters_of(cls) if parameter.name not in TOLD_ALWAYS]
+    ordered = sorted(own, key=lambda parameter: parameter.name in TRUTHS)  # what is the policy's own comes first
     return {
         "name": cls.__name__,
         "rule": cls.rule[:1].upper() + cls.rule[1:] + ".",
-        "needs": NEEDS.get(cls.__name__, ""),
-        "parameters": [_describe_parameter(field.name, field.default) for field in ordered],
+        "needs": cls.needs,
+        "parameters": [_describe_parameter(parameter) for parameter in ordered],
     }
 
 
-def _describe_parameter(name: str, default: Any) -> dict[str, Any]:
-    plain = {bool: "flag", str: "text"}.get(type(default), "number")
-    kind = "choice" if name in CHOICES else plain
-    known = default is not dataclasses.MISSING and name not in ("b", "sigma", "horizon")
+def _describe_parameter(parameter: Parameter) -> dict[str, Any]:
+    constraint = parameter.constraint
     return {
-        "name": name,
-        "kind": kind,
-        "options": list(CHOICES.get(name, ())),
-        "default": default if known else None,
-        "hint": HINTS.get(name, ""),
+        "name": parameter.name,
+        "kind": "number" if constraint is None else constraint.kind,
+        "options": list(constraint.options) if isinstance(constraint, OneOf) else [],
+        "default": None if parameter.required or parameter.name in TRUTHS else parameter.default,
+        "hint": "" if constraint is None else constraint.help,
     }
