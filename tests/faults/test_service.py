@@ -13,7 +13,7 @@ from tests.web.running import PATIENCE, Service, until
 
 import apportion as ap
 from apportion.client import ServiceUnavailable
-from apportion.web.serve import SILENCE
+from apportion.web.serve import UNRESPONSIVE_SECONDS
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="SIGKILL and /proc are of POSIX systems")
 
@@ -24,7 +24,7 @@ ARMS = ("a", "b", "c")
 
 
 # A worker that dies while it is asked for its pulse is missed only after this long.
-REPLACED = PATIENCE + SILENCE
+REPLACED = PATIENCE + UNRESPONSIVE_SECONDS
 
 
 class Crowd:

@@ -137,6 +137,41 @@ except ImportError as error:
     assert done.stdout == "True A picture needs matplotlib: pip install 'apportion[plot]'.\n", done.stderr
 
 
+def test_a_client_says_what_it_needs():
+    script = """
+import apportion as ap
+try:
+    ap.Client("http://127.0.0.1:8000")
+except ap.ApportionError as error:
+    print(error)
+"""
+    done = without(["httpx"], script)
+    assert done.stdout == "`Client` needs httpx: pip install 'apportion[client]'.\n", done.stderr
+
+
+def test_the_service_does_not_need_the_client():
+    """With the extra `web` alone the app is put together and answers."""
+    script = """
+import asyncio
+from apportion.web.app import create_app
+
+async def ask(path):
+    sent = []
+    async def receive():
+        return {"type": "http.request", "body": b"", "more_body": False}
+    async def send(message):
+        sent.append(message)
+    scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b"",
+             "headers": [(b"host", b"localhost")], "scheme": "http", "server": ("localhost", 80), "root_path": ""}
+    await create_app("campaigns.db")(scope, receive, send)
+    print(sent[0]["status"])
+
+asyncio.run(ask("/api/v1/campaigns"))
+"""
+    done = without(["httpx", "httpcore"], script)
+    assert done.stdout == "200\n", done.stderr
+
+
 def test_without_any_extra_the_rest_works():
     demo = command(ALL, "demo", "--repeats", "1")
     assert (demo.returncode, demo.stderr) == (0, "")

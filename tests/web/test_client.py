@@ -3,6 +3,7 @@
 import contextlib
 import inspect
 import math
+import multiprocessing
 import os
 import pickle
 import re
@@ -10,6 +11,7 @@ import shutil
 import socket
 import tempfile
 import threading
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
@@ -522,7 +524,7 @@ def test_many_threads_share_a_client(client):
         list(pool.map(work, range(6)))
     assert campaign.period == 6 * rounds
     assert campaign.open_tickets == ()
-    assert len(client._transport._idle) <= 6  # kept, and no more than were needed at once
+    assert len(connections(client._transport)) <= 6  # kept, and no more than were needed at once
 
 
 @pytest.mark.parametrize(
@@ -621,10 +623,62 @@ def test_tokens_scopes_and_secrets(sqlite, monkeypatch):
         assert str(refused.value) == "`token` must be what `apportion token create` printed."
 
 
+def connections(transport):
+    return transport._open()._transport._pool.connections
+
+
 def test_connections_are_closed_with_the_client(place):
     transport = Transport(place[0], None, 10.0, 0)
     transport.read("version")
-    (connection,) = transport._idle
-    assert connection.sock is not None
+    (connection,) = connections(transport)
+    assert not connection.is_closed()
     del transport  # forgotten, not closed: no socket stays behind
-    assert connection.sock is None
+    assert connection.is_closed()
+
+
+def test_a_closed_client_opens_again(client):
+    assert client.names() is not None
+    client.close()
+    assert isinstance(client.names(), tuple)
+
+
+def test_proxies_of_the_environment_are_not_used(place, monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{silent.getsockname()[1]}")
+        with ap.Client(place[0], timeout=5.0, retries=0) as client:
+            assert isinstance(client.names(), tuple)
+
+
+def test_a_token_is_in_no_error_and_no_log(caplog):
+    secret = "apt_secret-of-the-house"
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = held.getsockname()[1]
+    with caplog.at_level("DEBUG"), pytest.raises(ServiceUnavailable) as refused:
+        ap.Client(f"http://127.0.0.1:{port}", secret, retries=1).names()
+    said = "".join(traceback.format_exception(refused.value))
+    assert "Connection refused" in said
+    assert secret not in said + caplog.text + repr(refused.value.__cause__.request.headers)
+
+
+def test_a_host_that_is_not_known_is_not_asked_again(monkeypatch):
+    monkeypatch.setattr("apportion.client.transport.time.sleep", lambda seconds: pytest.fail("it tried again"))
+    with pytest.raises(ServiceUnavailable, match=r"The service at http://no.such.host.invalid cannot be reached: "):
+        ap.Client("http://no.such.host.invalid", retries=3).names()
+
+
+def test_a_process_made_by_fork_has_connections_of_its_own(client):
+    client.names()
+    (parents,) = connections(client._transport)
+    near, far = multiprocessing.get_context("fork").Pipe()
+
+    def child():
+        names = client.names()
+        far.send((names, [connection is parents for connection in connections(client._transport)]))
+
+    process = multiprocessing.get_context("fork").Process(target=child)
+    process.start()
+    assert near.poll(PATIENCE)
+    assert near.recv() == (client.names(), [False])
+    process.join()
+    assert connections(client._transport) == [parents]  # the child closed its copy, and not the connection

@@ -24,7 +24,7 @@ from apportion.campaigns.storage.database import address
 from apportion.campaigns.storage.store import open_store
 from apportion.campaigns.storage.tokens import Tokens
 from apportion.web import serve
-from apportion.web.observability.metrics import LATENCY_BUCKETS_SECONDS, SHARED_FOLDER_VARIABLE, Metrics
+from apportion.web.observability.metrics import LATENCY_BUCKETS_SECONDS, Metrics
 
 
 def streamed(url, path, **headers):
@@ -312,7 +312,7 @@ class Worker:
     def __init__(self, folder):
         self.process = subprocess.Popen(
             [sys.executable, "-c", WORKER],
-            env={**os.environ, SHARED_FOLDER_VARIABLE: str(folder)},
+            env={**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(folder)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -13,12 +13,19 @@ from apportion.errors import ApportionError
 EXTRAS = {
     "plot": ("matplotlib",),
     "web": ("fastapi", "uvicorn", "jinja2", "plotly", "python_multipart", "prometheus_client"),
+    "client": ("httpx",),
     "postgres": ("psycopg",),
     "cluster": ("distributed",),
 }
 
 # What each is for, as the sentence begins.
-PURPOSES = {"plot": "A picture", "web": "The service", "postgres": "PostgreSQL", "cluster": "A Dask cluster"}
+PURPOSES = {
+    "plot": "A picture",
+    "web": "The service",
+    "client": "`Client`",
+    "postgres": "PostgreSQL",
+    "cluster": "A Dask cluster",
+}
 
 
 class MissingExtra(ApportionError, ImportError):

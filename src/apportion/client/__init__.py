@@ -1,7 +1,7 @@
-"""Campaigns in a service, with the same verbs as on this machine: the standard library's HTTP, and nothing else.
+"""Campaigns in a service, with the same verbs as on this machine. Needs httpx (`pip install 'apportion[client]'`).
 
-`transport` sends requests and raises the service's errors again, `rebuilt` makes the answers into our types, `remote`
-has the verbs.
+`transport` sends requests and raises the service's errors again, `remote` has the verbs, `rebuild` makes responses
+into the types of the library. Nothing is computed here.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Client:
         campaign.record(split.ticket, {"search": 812.0, "social": 410.5})
 
     `token` is by default `APPORTION_TOKEN`; a service on this machine may need none. A request waits `timeout`
-    seconds for an answer and is sent again up to `retries` times where the connection breaks. Connections are kept;
-    `close`, or a `with` block, lets them go.
+    seconds for an answer and is sent again up to `retries` times where the connection breaks. Connections stay
+    open; `close`, or a `with` block, closes them.
     """
 
     def __init__(self, url: str, token: str | None = None, *, timeout: float = 30.0, retries: int = 4) -> None:
@@ -91,20 +91,20 @@ class Client:
     def names(self) -> tuple[str, ...]:
         """The names of all campaigns."""
         found: list[str] = []
-        place: str | None = None
+        after: str | None = None
         while True:
-            told = self._transport.read("campaigns", after=place).json()
-            found += [row["campaign"] for row in told["campaigns"]]
-            place = told["next"]
-            if place is None:
+            page = self._transport.read("campaigns", after=after)
+            found += [row["campaign"] for row in page["campaigns"]]
+            after = page["next"]
+            if after is None:
                 return tuple(found)
 
     def restore(self, text: str, name: str | None = None, *, key: str | None = None) -> RemoteCampaign:
         """Bring back a campaign that `export` wrote as json or log, under its own name or another."""
         if not isinstance(text, str):
             raise validation.refuse("text", "what `export` wrote as json or log", text)
-        answer = self._transport.write("POST", "restore", content=text.encode(), query={"name": name}, key=key)
-        return self.campaign(answer.json()["campaign"])
+        restored = self._transport.write("POST", "restore", content=text.encode(), query={"name": name}, key=key)
+        return self.campaign(restored["campaign"])
 
     def close(self) -> None:
         """Close the connections; the next request makes new ones."""

@@ -223,17 +223,15 @@ class RemoteCampaign:
     def export(self, kind: str = "json") -> str:
         """Everything as json or log, which `restore` takes; the history as csv."""
         chosen = validation.choice("kind", kind, ("csv", "json", "log"))
-        answer = self._transport.read("campaigns", self.name, "export", format=chosen)
-        return answer.content.decode("utf-8")
+        return self._transport.read_text("campaigns", self.name, "export", format=chosen)
 
     # The service
 
     def _read(self, *path: object, **query: Any) -> Any:
-        return self._transport.read("campaigns", self.name, *map(str, path), **query).json()
+        return self._transport.read("campaigns", self.name, *map(str, path), **query)
 
     def _write(self, method: str, *path: object, **given: Any) -> Any:
-        answer = self._transport.write(method, "campaigns", self.name, *map(str, path), **given)
-        return answer.json() if answer.content else None
+        return self._transport.write(method, "campaigns", self.name, *map(str, path), **given)
 
     def _pages(self, path: str, within: str, after: int, limit: int | None) -> Iterator[dict[str, Any]]:
         """Everything after a number, page by page, at most `limit` tickets or events."""

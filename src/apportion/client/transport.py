@@ -1,13 +1,11 @@
-"""Requests to the service with the standard library: kept connections, timeouts, and tries that do no harm.
+"""Requests to the service over httpx: pooled connections, time-outs, and retries that do no harm.
 
 Every write carries an `Idempotency-Key`, so that a request whose answer was lost can be sent again: the service does
-it once. Connections are kept and lent to one thread at a time.
+it once.
 """
 
 from __future__ import annotations
 
-import contextlib
-import http.client
 import json
 import os
 import random
@@ -18,10 +16,11 @@ import uuid
 import weakref
 from collections.abc import Mapping
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from socket import gaierror
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from apportion._common import validation
+from apportion._common import optional, validation
 from apportion._version import __version__
 from apportion.errors import (
     ApportionError,
@@ -34,76 +33,63 @@ from apportion.errors import (
     UnknownName,
 )
 
-VARIABLE = "APPORTION_TOKEN"
+if TYPE_CHECKING:
+    import httpx
 
-# The longest wait for an answer, in seconds: a socket counts milliseconds, in 32 bits.
-LONGEST_WAIT = 2_000_000.0
+TOKEN_VARIABLE = "APPORTION_TOKEN"
 
-# Seconds before the second try; each further one waits twice as long, and a little at random.
-FIRST_PAUSE = 0.1
+# A socket counts milliseconds, in 32 bits.
+LONGEST_TIMEOUT_SECONDS = 2_000_000.0
 
-# What a gateway or a database in trouble answers: asking again may help.
-PASSING = (502, 503, 504)
+# Before the first retry; each further one waits twice as long, and a little at random.
+FIRST_PAUSE_SECONDS = 0.1
 
-# Idle connections that are kept.
-KEPT = 32
+# What a gateway answers, or a service whose database is busy: asking again may help.
+TRANSIENT_STATUSES = (502, 503, 504)
 
-_BROKEN = (ConnectionError, http.client.HTTPException, TimeoutError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
+MOST_IDLE_CONNECTIONS = 32
+LONGEST_KEY = 200
+
 _ERRORS: Mapping[str, type[ApportionError]] = {
     error.__name__: error for error in (Conflict, IncompatibleState, Infeasible, InvalidValue, UnknownName)
 }
-
-
-class Answer(NamedTuple):
-    """What the service said."""
-
-    status: int
-    headers: Mapping[str, str]
-    """By name in small letters."""
-    content: bytes
-
-    def json(self) -> Any:
-        """The content as plain data."""
-        try:
-            return json.loads(self.content)
-        except ValueError:
-            raise IncompatibleState("The address answers, but not as the service of apportion does.") from None
 
 
 class Transport:
     """One service, for all threads of a process."""
 
     def __init__(self, url: str, token: str | None, timeout: float, retries: int) -> None:
-        parts = _parts(url)
+        optional.require("client")
+        _check_url(url)
         self.url = url.rstrip("/")
-        self._host, self._port, self._secure = parts.hostname or "", parts.port, parts.scheme == "https"
-        self._prefix = parts.path.rstrip("/")
-        self._timeout = validation.number("timeout", timeout, above=0.0, high=LONGEST_WAIT)
+        self._timeout = validation.number("timeout", timeout, above=0.0, high=LONGEST_TIMEOUT_SECONDS)
         self._retries = validation.whole("retries", retries, low=0)
         self._headers = {"Accept": "application/json", "User-Agent": f"apportion/{__version__}"}
         self._own_token = bool(token)
-        token = token or os.environ.get(VARIABLE) or None
+        token = token or os.environ.get(TOKEN_VARIABLE) or None
         if token is not None:
             if not isinstance(token, str) or not token.isascii() or not token.isprintable() or " " in token:
                 raise InvalidValue("`token` must be what `apportion token create` printed.")
             self._headers["Authorization"] = f"Bearer {token}"
-        self._context = ssl.create_default_context() if self._secure else None
-        self._idle: list[http.client.HTTPConnection] = []
         self._lock = threading.Lock()
+        self._client: httpx.Client | None = None
         self._process = os.getpid()
-        self._tidy = weakref.finalize(self, _close, self._idle)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._own_token:
             raise InvalidValue(
                 "A client with a `token` of its own cannot be pickled or copied: the copy would hold the secret. "
-                f"Set {VARIABLE} instead."
+                f"Set {TOKEN_VARIABLE} instead."
             )
         return Transport, (self.url, None, self._timeout, self._retries)
 
-    def read(self, *path: str, **query: Any) -> Answer:
-        """GET; parts of the path are quoted, parameters that are None left out."""
-        return self._ask("GET", path, query, None, {})
+    def read(self, *path: str, **query: Any) -> Any:
+        """GET, as plain data; parts of the path are quoted, parameters that are None left out."""
+        return _plain(self._send("GET", path, query))
+
+    def read_text(self, *path: str, **query: Any) -> str:
+        """GET, as text."""
+        return self._send("GET", path, query).content.decode("utf-8")
 
     def write(
         self,
@@ -113,138 +99,160 @@ class Transport:
         key: str | None = None,
         query: Mapping[str, Any] | None = None,
         media_type: str = "application/json",
-    ) -> Answer:
+    ) -> Any:
         """A request that changes something, under a key: it is done once, however often it has to be sent."""
-        given = uuid.uuid4().hex if key is None else key
-        if not isinstance(given, str) or not 1 <= len(given) <= 200 or not given.isprintable():
-            raise validation.refuse("key", "printable text of at most 200 characters", key)
-        try:
-            named = given.encode("latin-1").decode("latin-1")
-        except UnicodeError:
-            raise validation.refuse("key", "text that a header can carry (Latin-1)", key) from None
-        if named != named.strip():
-            raise validation.refuse("key", "text without blanks at either end", key)
-        headers = {"Idempotency-Key": named}
+        headers = {b"Idempotency-Key": _header_key(uuid.uuid4().hex if key is None else key)}
         body = b""
         if content is not None:
-            body = content if isinstance(content, bytes) else _written(content)
-            headers["Content-Type"] = media_type
-        return self._ask(method, path, query or {}, body, headers)
+            body = content if isinstance(content, bytes) else _json(content)
+            headers[b"Content-Type"] = media_type.encode()
+        response = self._send(method, path, query or {}, body, headers)
+        return _plain(response) if response.content else None
 
     def close(self) -> None:
         """Close the connections; the next request makes new ones."""
         with self._lock:
-            _close(self._idle)
+            if self._client is not None:
+                self._client.close()
+            self._client = None
 
     # One request
 
-    def _ask(
+    def _send(
         self,
         method: str,
         path: tuple[str, ...],
         query: Mapping[str, Any],
-        body: bytes | None,
-        headers: Mapping[str, str],
-    ) -> Answer:
-        target = f"{self._prefix}/api/v1/" + "/".join(quote(str(part), safe="") for part in path)
-        chosen = {name: value for name, value in query.items() if value is not None}
-        if chosen:
-            target += "?" + urlencode(chosen, doseq=True)
-        every = {**self._headers, **headers}
-        pause = FIRST_PAUSE
+        body: bytes | None = None,
+        headers: Mapping[bytes, bytes] | None = None,
+    ) -> httpx.Response:
+        import httpx
+
+        target = f"{self.url}/api/v1/" + "/".join(map(_quoted, path))
+        given = {name: value for name, value in query.items() if value is not None}
+        if given:
+            target += "?" + urlencode(given, doseq=True)
+        pause = FIRST_PAUSE_SECONDS
         for left in range(self._retries, -1, -1):
             try:
-                answer = self._once(method, target, body, every)
-            except (OSError, *_BROKEN) as error:
-                if left == 0 or not isinstance(error, _BROKEN):
+                response = self._exchange(method, target, body, headers or {})
+            except httpx.RequestError as error:
+                if left == 0 or not _is_transient(error):
                     raise ServiceUnavailable(
                         f"The service at {self.url} cannot be reached: {_reason(error)}."
                     ) from error
             else:
-                if 200 <= answer.status < 300:
-                    return answer
-                if answer.status not in PASSING or left == 0:
-                    raise problem(answer)
+                if response.is_success:
+                    return response
+                if response.status_code not in TRANSIENT_STATUSES or left == 0:
+                    raise error_of(response)
             time.sleep(pause * (1.0 + 0.5 * random.random()))
             pause *= 2.0
         raise AssertionError("the last try returns or raises")
 
-    def _once(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
-        """One exchange; a kept connection that the service has closed meanwhile is replaced without counting."""
+    def _exchange(
+        self, method: str, target: str, body: bytes | None, headers: Mapping[bytes, bytes]
+    ) -> httpx.Response:
+        """Send once; an idle connection that the service has closed meanwhile is replaced, which counts as no try."""
+        import httpx
+
         while True:
-            connection, kept = self._take()
+            connected = False
+
+            def trace(event: str, _: Any) -> None:
+                nonlocal connected
+                connected = connected or event.startswith("connection.connect")
+
             try:
-                connection.request(method, target, body, dict(headers))
-                response = connection.getresponse()
-                content = response.read()
-            except BaseException as error:
-                connection.close()
-                if kept and isinstance(
-                    error, (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError)
-                ):
-                    continue
-                raise
-            if response.will_close:
-                connection.close()
-            else:
-                self._give_back(connection)
-            given = {name.lower(): value for name, value in response.getheaders()}
-            return Answer(response.status, given, content)
+                return self._open().request(
+                    method, target, content=body, headers=headers, extensions={"trace": trace}
+                )
+            except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
+                if connected:
+                    raise
 
-    def _take(self) -> tuple[http.client.HTTPConnection, bool]:
+    def _open(self) -> httpx.Client:
+        """The pool of connections of this process."""
+        import httpx
+
         with self._lock:
-            if self._process != os.getpid():  # a child must not talk over its parent's connections
-                _close(self._idle)
+            if self._client is not None and self._process != os.getpid():
+                self._client.close()  # a child must not talk over its parent's connections
+                self._client = None
+            if self._client is None:
                 self._process = os.getpid()
-            if self._idle:
-                return self._idle.pop(), True
-        if self._context is not None:
-            return (
-                http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout, context=self._context),
-                False,
-            )
-        return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout), False
-
-    def _give_back(self, connection: http.client.HTTPConnection) -> None:
-        with self._lock:
-            if len(self._idle) < KEPT and self._process == os.getpid():
-                self._idle.append(connection)
-                return
-        connection.close()
+                # Without the environment: no proxy stands between, and no .netrc replaces the token.
+                self._client = httpx.Client(
+                    headers=self._headers,
+                    timeout=self._timeout,
+                    limits=httpx.Limits(max_connections=None, max_keepalive_connections=MOST_IDLE_CONNECTIONS),
+                    verify=ssl.create_default_context() if self.url.startswith("https:") else False,
+                    trust_env=False,
+                )
+                weakref.finalize(self, self._client.close)
+            return self._client
 
 
-def problem(answer: Answer) -> ApportionError:
-    """The error that the service met, as its problem details tell it; the same class and the same sentence."""
-    told: Any = None
-    with contextlib.suppress(ValueError):
-        told = json.loads(answer.content)
-    if not isinstance(told, dict) or not isinstance(told.get("detail"), str):
-        if answer.status in PASSING:
-            return ServiceUnavailable(f"The service cannot be used now: it answered with status {answer.status}.")
-        return IncompatibleState(f"The address answers with status {answer.status}, and not as apportion does.")
-    sentence = told["detail"]
-    if answer.status in (401, 403):
+def error_of(response: httpx.Response) -> ApportionError:
+    """The error that the service met, by its problem details: the same class and the same sentence."""
+    status = response.status_code
+    try:
+        details = json.loads(response.content)
+    except ValueError:
+        details = None
+    if not isinstance(details, dict) or not isinstance(details.get("detail"), str):
+        if status in TRANSIENT_STATUSES:
+            return ServiceUnavailable(f"The service cannot be used now: it answered with status {status}.")
+        return IncompatibleState(f"The address answers with status {status}, and not as apportion does.")
+    sentence = details["detail"]
+    if status in (401, 403):
         return NotAllowed(sentence)
-    known = _ERRORS.get(str(told.get("error")))
+    known = _ERRORS.get(str(details.get("error")))
     if known is not None:
         return known(sentence)
-    if answer.status == 404:
+    if status == 404:
         return UnknownName(sentence)
-    return ServiceUnavailable(sentence) if answer.status >= 500 else InvalidValue(sentence)
+    return ServiceUnavailable(sentence) if status >= 500 else InvalidValue(sentence)
 
 
-def _parts(url: str) -> Any:
+def _plain(response: httpx.Response) -> Any:
     try:
+        return json.loads(response.content)
+    except ValueError:
+        raise IncompatibleState("The address answers, but not as the service of apportion does.") from None
+
+
+def _check_url(url: Any) -> None:
+    import httpx
+
+    try:
+        httpx.URL(url)
         parts = urlsplit(url)
         sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and not parts.username
         if sound and not (parts.query or parts.fragment):
-            return parts
-    except (ValueError, TypeError, AttributeError):
+            return
+    except (httpx.InvalidURL, ValueError, TypeError, AttributeError):
         pass
     raise validation.refuse("url", "the address of a service, such as http://127.0.0.1:8000", url)
 
 
-def _written(content: Any) -> bytes:
+def _header_key(key: Any) -> bytes:
+    if not isinstance(key, str) or not 1 <= len(key) <= LONGEST_KEY or not key.isprintable():
+        raise validation.refuse("key", f"printable text of at most {LONGEST_KEY} characters", key)
+    if key != key.strip():
+        raise validation.refuse("key", "text without blanks at either end", key)
+    try:
+        return key.encode("latin-1")
+    except UnicodeError:
+        raise validation.refuse("key", "text that a header can carry (Latin-1)", key) from None
+
+
+def _quoted(part: str) -> str:
+    """A name as part of a path; one of dots alone would otherwise lead up the path."""
+    return part.replace(".", "%2E") if part in (".", "..") else quote(part, safe="")
+
+
+def _json(content: Any) -> bytes:
     """JSON. NaN and infinity go along: the service refuses them with a sentence that names the thing."""
     try:
         return json.dumps(content, default=_simple).encode()
@@ -263,13 +271,28 @@ def _simple(value: Any) -> Any:
     raise TypeError(f"got {validation.shown(value)}")
 
 
+def _root(error: BaseException) -> BaseException:
+    """The error of the operating system behind one of httpx, which wraps it twice."""
+    inner = error.__cause__ or error.__context__
+    return error if inner is None else _root(inner)
+
+
+def _is_transient(error: BaseException) -> bool:
+    """Whether the same request may succeed a moment later; not for an unknown host or a certificate refused."""
+    import httpx
+
+    root = _root(error)
+    lasting = isinstance(root, gaierror) or (
+        isinstance(root, ssl.SSLError) and not isinstance(root, (ssl.SSLEOFError, ssl.SSLZeroReturnError))
+    )
+    return isinstance(error, httpx.TransportError) and not lasting
+
+
 def _reason(error: BaseException) -> str:
-    text = " ".join(str(getattr(error, "strerror", None) or error).split()).rstrip(".")
-    return "it did not answer in time" if isinstance(error, TimeoutError) else text or type(error).__name__
+    import httpx
 
-
-def _close(connections: list[http.client.HTTPConnection]) -> None:
-    for connection in connections:
-        with contextlib.suppress(OSError):
-            connection.close()
-    connections.clear()
+    if isinstance(error, httpx.TimeoutException):
+        return "it did not answer in time"
+    root = _root(error)
+    text = " ".join(str(getattr(root, "strerror", None) or root).split()).rstrip(".")
+    return text or type(root).__name__

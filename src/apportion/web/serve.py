@@ -108,8 +108,6 @@ def _run_workers(config: Config, listener: socket.socket, folder: str) -> None:
     from prometheus_client.multiprocess import mark_process_dead
     from uvicorn.supervisors import Multiprocess
 
-    from apportion.web.observability.metrics import SHARED_FOLDER_VARIABLE
-
     class Supervisor(Multiprocess):
         running: frozenset[int | None] = frozenset()
 
@@ -123,7 +121,7 @@ def _run_workers(config: Config, listener: socket.socket, folder: str) -> None:
             for gone in before - self.running:
                 mark_process_dead(gone, folder)  # type: ignore[no-untyped-call]
 
-    os.environ[SHARED_FOLDER_VARIABLE] = folder  # for the workers, which inherit it
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # for the workers, which inherit it
     Supervisor(config, [listener]).run()
 
 

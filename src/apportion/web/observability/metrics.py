@@ -31,8 +31,6 @@ from apportion.errors import ApportionError
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-SHARED_FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-
 LATENCY_BUCKETS_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 # Otherwise a single worker would add a series with the time at which each counter began, and several would not.
@@ -45,7 +43,7 @@ class Metrics:
     def __init__(self, count_campaigns: Callable[[], int]) -> None:
         self._registry = CollectorRegistry()
         self._registry.register(_Facts(count_campaigns))
-        shared = os.environ.get(SHARED_FOLDER_VARIABLE)
+        shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
         registry = None if shared else self._registry
         if shared:
             MultiProcessCollector(self._registry, shared)  # type: ignore[no-untyped-call]
