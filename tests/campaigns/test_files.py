@@ -163,8 +163,8 @@ def test_numbers_that_can_be_read_in_two_ways_are_refused(ads, history, mark, gr
     path = history(spend(mark, group, ("620", outcome)))
     sentence = (
         f"Row 2: the amount '3{group}530' can be read in two ways, as 3530 or as 3.53, and nothing else in the file "
-        "tells which; write all numbers without thousands separators, or give `--decimal comma` or `--decimal "
-        "point` to `import` or `fit`."
+        "tells which; write all numbers without thousands separators, or say whether `decimal` is comma or point "
+        "(`--decimal` on the command line)."
     )
     with pytest.raises(ap.InvalidValue, match=re.escape(sentence)):
         import_history(ads, path)

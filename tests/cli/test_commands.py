@@ -141,6 +141,31 @@ def test_a_backtest(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        ("backtest", "grouped.csv", "--worlds", "2"),
+        ("fit", "grouped.csv"),
+        ("import", "ads", "grouped.csv"),
+        ("record", "ads", "--csv", "grouped.csv"),
+    ],
+)
+def test_every_command_that_reads_a_file_can_be_given_the_decimal_mark(tmp_path, command):
+    ads = ap.Campaign.create("ads", ("a", "b"), budget=5000, b=0.75, sigma=1)
+    for _ in range(6):
+        ads.split()
+    days = "".join(f"{day},{day},a,3.{day}30,2.{day}10\n{day},{day},b,2.{day}20,3.{day}50\n" for day in range(1, 7))
+    (tmp_path / "grouped.csv").write_text("ticket,date,arm,amount,outcome\n" + days)
+    refused = run(*command)
+    assert refused.code == 2
+    assert "or say whether `decimal` is comma or point (`--decimal` on the command line)." in refused.err
+    done = run(*command, "--decimal", "comma")
+    assert (done.err, done.code) == ("", 0)
+    if command[1] == "ads":
+        assert [line.amount for line in ads.history()][-12:-10] == [3130, 2120]
+    assert "`decimal` must be one of 'point', 'comma'; got 'dot'" in run(*command, "--decimal", "dot").err
+
+
+@pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (("split", "nobody"), "Campaign 'nobody' is not known; there are: ads."),
@@ -236,7 +261,8 @@ def test_numbers_as_people_write_them_where_they_are_clear(ads, tmp_path):
     done = run("record", "ads", "--csv", "told.csv")
     assert done.err == (
         "Row 2: the outcome '1.840' can be read in two ways, as 1840 or as 1.84, and nothing else in the file tells "
-        "which; write all numbers without thousands separators.\n"
+        "which; write all numbers without thousands separators, or say whether `decimal` is comma or point "
+        "(`--decimal` on the command line).\n"
     )
     (tmp_path / "told.csv").write_text("arm;outcome\nsearch;1.840\nsocial;2.510,50\n")
     machine("record", "ads", "--csv", "told.csv")

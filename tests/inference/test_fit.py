@@ -423,8 +423,8 @@ def test_grouped_thousands_are_read_where_the_file_tells_and_refused_where_it_do
         ap.fit_noise(path)
     assert str(caught.value) == (
         "`amount` '3.530' in line 2 of h.csv can be read in two ways, as 3530 or as 3.53, and nothing else in the "
-        "file tells which; write all numbers without thousands separators, or give `--decimal comma` or `--decimal "
-        "point` to `import` or `fit`."
+        "file tells which; write all numbers without thousands separators, or say whether `decimal` is comma or "
+        "point (`--decimal` on the command line)."
     )
     amounts = [3530, 1490, 380, 2240, 620, 1050]
     assert ap.fit_noise(path, decimal="comma").amounts.tolist() == amounts

@@ -419,6 +419,13 @@ def test_a_history_is_imported_whole_or_not_at_all(ads):
         assert problem(ads.post(f"{ADS}/import", params=options, content=content, headers=AS_CSV), 422,
                        "invalid-value") == said  # fmt: skip
     assert ads.get(ADS).json()["events"] == events
+    thousands = "date,arm,amount,outcome\nd,search,3.530,1\n"
+    refused = ads.post(f"{ADS}/import", content=thousands, headers=AS_CSV)
+    assert "or say whether `decimal` is comma or point" in problem(refused, 422, "invalid-value")
+    assert (
+        ads.post(f"{ADS}/import", params={"decimal": "comma"}, content=thousands, headers=AS_CSV).json()["rows"] == 1
+    )
+    assert ads.get(f"{ADS}/history").json()["lines"][-1]["amount"] == 3530
     added = ads.post(f"{ADS}/import", params={"add_arms": True}, content="date,arm,amount,outcome\nd,tv,1,1\n",
                      headers=AS_CSV)  # fmt: skip
     assert added.json()["arms_added"] == ["tv"]

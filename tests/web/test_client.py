@@ -232,6 +232,11 @@ def test_a_history_is_imported(client, sqlite, tmp_path):
         there.import_history(tmp_path / "none.csv")
     with pytest.raises(ap.InvalidValue, match="`column` must be one of"):
         there.import_history(file, colour="x")
+    file.write_text("date,arm,amount,outcome\n3,a,3.530,1\n")
+    with pytest.raises(ap.InvalidValue, match="say whether `decimal` is comma or point"):
+        there.import_history(file)
+    there.import_history(file, decimal="comma")
+    assert there.history()[-1].amount == 3530
 
 
 # The same errors

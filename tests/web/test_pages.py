@@ -720,6 +720,13 @@ def test_a_spreadsheets_file_is_taken_as_meant_or_refused_in_the_wizard(client, 
     assert Campaign.names(db) == ()
     post(client, "/new", action="create", **fields, files={"history": ("spend.csv", clear.encode(), "text/csv")})
     assert [line.amount for line in Campaign.open("spring", db).history()][::16] == [1150, 950.5]
+    fields |= {"name": "autumn", "decimal": "comma"}
+    file = {"history": ("spend.csv", doubtful.encode(), "text/csv")}
+    page = post(client, "/new", action="fit", **fields, files=file)
+    assert "spend.csv says: b =" in words(page)
+    assert '<option value="comma" selected>' in page.text
+    post(client, "/new", action="create", **fields, files=file)
+    assert Campaign.open("autumn", db).history()[0].amount == 1150
 
 
 def test_what_a_page_writes_into_its_fields_is_read_back(client, ads):

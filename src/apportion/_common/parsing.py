@@ -86,9 +86,6 @@ def number(typed: str, what: str) -> float:
 
 # Files
 
-SAY_DECIMAL = ", or give `--decimal comma` or `--decimal point` to `import` or `fit`"
-"""A remedy for histories, which these commands read."""
-
 
 def decimal_name(value: str | None) -> str | None:
     """The `decimal` of a file as it was given: "point", "comma", or None to find it out."""
@@ -123,14 +120,15 @@ def decimals(columns: Sequence[Iterable[str]], given: str | None = None) -> list
     return [None] * len(columns) if told else list(plainly)
 
 
-def cell(text: str, decimal: str | None, where: str, remedy: str = "") -> float | None:
+def cell(text: str, decimal: str | None, where: str) -> float | None:
     """A number of a file whose decimal mark is `decimal`; None if it is none. `where` begins the sentence of refusal.
 
     >>> cell("3.530", None, "It")
     Traceback (most recent call last):
     ...
     apportion.errors.InvalidValue: It can be read in two ways, as 3530 or as 3.53, and nothing else in the file \
-tells which; write all numbers without thousands separators.
+tells which; write all numbers without thousands separators, or say whether `decimal` is comma or point (`--decimal` \
+on the command line).
     """
     if decimal is not None:
         return reading(text, decimal)
@@ -138,7 +136,8 @@ tells which; write all numbers without thousands separators.
     if len(found) > 1:
         raise InvalidValue(
             f"{where} can be read in two ways, as {max(found, key=abs):.0f} or as {min(found, key=abs)!r}, and "
-            f"nothing else in the file tells which; write all numbers without thousands separators{remedy}."
+            "nothing else in the file tells which; write all numbers without thousands separators, or say whether "
+            "`decimal` is comma or point (`--decimal` on the command line)."
         )
     return found[0] if found else None
 

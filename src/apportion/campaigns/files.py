@@ -281,18 +281,18 @@ def _observations(
             before = seen[value["date"], name]
             raise InvalidValue(f"Row {row}: arm '{name}' on {value['date']} was there before, in row {before}.")
         seen[value["date"], name] = row
-        amount = _number(value["amount"], "amount", row, of_amounts, parsing.SAY_DECIMAL)
+        amount = _number(value["amount"], "amount", row, of_amounts)
         if amount < 0:
             raise InvalidValue(f"Row {row}: the amount must be a number of at least 0; got {value['amount']}.")
         nothing = value["outcome"].lower() in _NOTHING
-        outcome = None if nothing else _number(value["outcome"], "outcome", row, of_outcomes, parsing.SAY_DECIMAL)
+        outcome = None if nothing else _number(value["outcome"], "outcome", row, of_outcomes)
         if amount == 0 and outcome:
             raise InvalidValue(f"Row {row}: an outcome of {value['outcome']} from an amount of 0 cannot be.")
         yield Observation(row, value["date"], name, amount, outcome)
 
 
-def _number(text: str, label: str, row: int, decimal: str | None, remedy: str = "") -> float:
-    value = parsing.cell(text, decimal, f"Row {row}: the {label} {text[:50]!r}", remedy)
+def _number(text: str, label: str, row: int, decimal: str | None) -> float:
+    value = parsing.cell(text, decimal, f"Row {row}: the {label} {text[:50]!r}")
     if value is None or abs(value) > 1e100 or 0 < abs(value) < 1e-100:
         raise InvalidValue(f"Row {row}: the {label} must be a number; got {text[:50]!r}.")
     return value

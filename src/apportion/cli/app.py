@@ -80,7 +80,9 @@ def fit(
     sigma: Annotated[str, typer.Option(help="The scale of the noise: common to all arms, or per-arm.")] = "common",
     level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
     tails: Annotated[str, typer.Option(help="gaussian, or measured: heavy tails widen the intervals.")] = "gaussian",
-    decimal: Annotated[str | None, typer.Option(help="comma or point; found out by default.")] = None,
+    decimal: Annotated[
+        str | None, typer.Option(help="Decimal mark, comma or point; found in the file by default.")
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="The picture (.png, .svg or .pdf); beside the file by default.")
     ] = None,

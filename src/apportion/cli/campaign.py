@@ -127,6 +127,9 @@ def record(
     ticket: Ticket = None,
     spent: Annotated[list[str] | None, typer.Option(help="arm=amount really spent, if not as advised.")] = None,
     csv: Annotated[Path | None, typer.Option(help="A file with columns arm, outcome, maybe amount, ticket.")] = None,
+    decimal: Annotated[
+        str | None, typer.Option(help="Decimal mark of the file, comma or point; found in it by default.")
+    ] = None,
     key: Key = None,
     db: Db = None,
     json: Json = False,
@@ -143,7 +146,7 @@ def record(
             raise InvalidValue("`record` takes outcomes from the command line or from `--csv`, not from both.")
         from apportion.cli.files import read_outcomes
 
-        rows = read_outcomes(csv)
+        rows = read_outcomes(csv, decimal)
         with campaign.together():
             told = [_ticket(campaign, ticket if row.ticket is None else row.ticket) for row in rows]
             for number, row in zip(told, rows):

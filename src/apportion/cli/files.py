@@ -19,8 +19,10 @@ def import_(
     arm_column: Annotated[str, typer.Option(help="The column of the arms.")] = "arm",
     amount_column: Annotated[str, typer.Option(help="The column of the amounts.")] = "amount",
     outcome_column: Annotated[str, typer.Option(help="The column of the outcomes.")] = "outcome",
-    delimiter: Annotated[str | None, typer.Option(help="Between cells; found out by default.")] = None,
-    decimal: Annotated[str | None, typer.Option(help="comma or point; found out by default.")] = None,
+    delimiter: Annotated[str | None, typer.Option(help="Separator of cells; found in the file by default.")] = None,
+    decimal: Annotated[
+        str | None, typer.Option(help="Decimal mark, comma or point; found in the file by default.")
+    ] = None,
     add_arms: Annotated[bool, typer.Option("--add-arms", help="Add arms that are not known.")] = False,
     again: Annotated[bool, typer.Option("--again", help="Also if it was imported before.")] = False,
     db: Db = None,
@@ -141,7 +143,7 @@ class Told(NamedTuple):
     amount: float | None
 
 
-def read_outcomes(path: Path) -> list[Told]:
+def read_outcomes(path: Path, decimal: str | None = None) -> list[Told]:
     """A CSV file with columns arm and outcome, and maybe amount and ticket; faults are named with their rows."""
     import csv
     import io
@@ -162,7 +164,7 @@ def read_outcomes(path: Path) -> list[Told]:
     if not rows:
         raise InvalidValue(f"The file {path.name!r} has no rows.")
     columns = [[value.get(name, "") for _, value in rows] for name in ("amount", "outcome")]
-    of_amounts, of_outcomes = parsing.decimals(columns)
+    of_amounts, of_outcomes = parsing.decimals(columns, parsing.decimal_name(decimal))
     found = []
     for row, value in rows:
         nothing = value["outcome"].lower() in ("", "none", "no data", "na", "nan")

@@ -45,6 +45,9 @@ def backtest(
     arm_column: Annotated[str, typer.Option(help="The column of the arms.")] = "arm",
     amount_column: Annotated[str, typer.Option(help="The column of the amounts.")] = "amount",
     outcome_column: Annotated[str, typer.Option(help="The column of the outcomes.")] = "outcome",
+    decimal: Annotated[
+        str | None, typer.Option(help="Decimal mark, comma or point; found in the file by default.")
+    ] = None,
     b: Annotated[float | None, typer.Option(help="Noise exponent; fitted by default.")] = None,
     sigma: Annotated[float | None, typer.Option(help="Noise scale σ; fitted by default.")] = None,
     minimise: Annotated[bool, typer.Option("--minimise", help="Outcomes are costs.")] = False,
@@ -61,7 +64,9 @@ def backtest(
     from apportion.campaigns.files import read_history
     from apportion.campaigns.forecast import backtest as simulate
 
-    history, _ = read_history(file, date=date_column, arm=arm_column, amount=amount_column, outcome=outcome_column)
+    history, _ = read_history(
+        file, date=date_column, arm=arm_column, amount=amount_column, outcome=outcome_column, decimal=decimal
+    )
     result = simulate(
         history, b=b, sigma=sigma, worlds=worlds, policies=_names(policies), minimise=minimise, seed=seed
     )

@@ -126,7 +126,7 @@ class RemoteCampaign:
     ) -> Imported:
         """Take in a history file (CSV): each date becomes a split that was spent, with its outcomes. All or nothing.
 
-        `columns` maps the names of the columns: date, arm, amount, outcome; and delimiter.
+        `columns` maps the names of the columns: date, arm, amount, outcome; and says `delimiter` and `decimal`.
         """
         file = Path(path)
         try:
@@ -136,7 +136,7 @@ class RemoteCampaign:
             raise InvalidValue(f"The file {str(path)!r} cannot be read: {why}.") from error
         known = {"date": "date_column", "arm": "arm_column", "amount": "amount_column", "outcome": "outcome_column"}
         for option in columns:
-            validation.choice("column", option, (*known, "delimiter"))
+            validation.choice("column", option, (*known, "delimiter", "decimal"))
         query = {known.get(option, option): value for option, value in columns.items() if value is not None}
         query |= {"file": file.name[:200], "add_arms": _flag(add_arms), "again": _flag(again)}
         told = self._write("POST", "import", content=content, key=key, query=query, media_type="text/csv")

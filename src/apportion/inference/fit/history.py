@@ -194,7 +194,7 @@ def _number(value: Any, decimal: str | None, name: str, columns: _Columns, index
     """`value` as a finite float; None for anything else, also for a blank."""
     if isinstance(value, str):
         where = f"`{name}` {value[:50]!r} in {columns.row(index)}"
-        return parsing.cell(value, decimal, where, parsing.SAY_DECIMAL)
+        return parsing.cell(value, decimal, where)
     if isinstance(value, bool) or value is None:
         return None
     try:

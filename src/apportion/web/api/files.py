@@ -95,7 +95,10 @@ async def import_(
     arm_column: Annotated[str, _column("arms")] = "arm",
     amount_column: Annotated[str, _column("amounts")] = "amount",
     outcome_column: Annotated[str, _column("outcomes")] = "outcome",
-    delimiter: Annotated[str | None, Query(description="Between cells; found out by default.")] = None,
+    delimiter: Annotated[str | None, Query(description="Separator of cells; found in the file by default.")] = None,
+    decimal: Annotated[
+        Literal["point", "comma"] | None, Query(description="Decimal mark; found in the file by default.")
+    ] = None,
     add_arms: Annotated[bool, Query(description="Add arms that are not known.")] = False,
     again: Annotated[bool, Query(description="Also if it was imported before.")] = False,
     key: Key = None,
@@ -103,7 +106,7 @@ async def import_(
     """Take in a CSV file: each date becomes a split that was spent, with its outcomes. All rows, or none."""
     content = await request.body()
     columns = {"date": date_column, "arm": arm_column, "amount": amount_column, "outcome": outcome_column,
-               "delimiter": delimiter}  # fmt: skip
+               "delimiter": delimiter, "decimal": decimal}  # fmt: skip
 
     def take_in() -> Imported:
         campaign = open_campaign(request, name)

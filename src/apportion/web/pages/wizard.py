@@ -238,7 +238,8 @@ def _saved(file: UploadFile) -> Iterator[Path]:
 
 
 def _columns(typed: dict[str, str]) -> dict[str, Any]:
-    return {name: typed.get(f"column_{name}", "").strip() or name for name in ("arm", "amount", "outcome")}
+    names = {name: typed.get(f"column_{name}", "").strip() or name for name in ("arm", "amount", "outcome")}
+    return {**names, "decimal": typed.get("decimal") or None}
 
 
 def _fitted(
