@@ -16,7 +16,7 @@ import typer
 import yaml
 
 import apportion as ap
-from apportion.campaigns.state import Settings
+from apportion.campaigns.settings import Settings
 from apportion.cli.app import app as command_line
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from apportion.campaigns.state import Settings
+from apportion.campaigns.settings import Settings
 from apportion.web import api, pages
 from apportion.web.api import requests, responses
 from apportion.web.api.describe import describe

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -17,13 +17,20 @@ from apportion.allocation.feasible import amounts as feasible_amounts
 from apportion.allocation.outcomes import budget_amount
 from apportion.allocation.split import Split
 from apportion.campaigns.events import Event, now
-from apportion.campaigns.state import BookedAllocator, Ledger, Settings, unit_name
+from apportion.campaigns.settings import (
+    SETTINGS,
+    ChangedSettings,
+    NewSettings,
+    Settings,
+    takes_new_settings,
+    with_defaults,
+)
+from apportion.campaigns.state import ALLOCATOR_SETTINGS, BookedAllocator, Ledger
 from apportion.campaigns.storage.store import Store, open_store
 from apportion.campaigns.transactions import request_mark, write_key
 from apportion.campaigns.view import Arm as Arm
 from apportion.campaigns.view import View
 from apportion.errors import Conflict, InvalidValue
-from apportion.policies import Policy
 from apportion.policies.choice import choose_policy
 
 # Characters of a name, of a campaign or a new arm.
@@ -52,60 +59,26 @@ class Campaign(View):
     # Making and finding
 
     @classmethod
+    @takes_new_settings
     def create(
         cls,
         name: str,
         arms: Iterable[str],
         *,
-        budget: float,
         db: str | os.PathLike[str] | None = None,
-        unit: str | None = None,
-        policy: Policy | str = "auto",
-        b: float | None = None,
-        sigma: float | None = None,
-        horizon: int | None = None,
-        minimum: Mapping[str, float] | None = None,
-        maximum: Mapping[str, float] | None = None,
-        pinned: Mapping[str, float] | None = None,
-        whole: bool = False,
-        step: float | None = None,
-        half_life: float | None = None,
-        window: int | None = None,
-        robust: bool = False,
-        level: float = 0.95,
-        minimise: bool = False,
-        seed: int | None = None,
         key: str | None = None,
+        **settings: Unpack[NewSettings],
     ) -> Campaign:
-        """Begin a campaign. `Conflict` where there is one of that name, unless it was begun with the same `key`."""
+        """Begin a campaign with a `budget` and any other settings (`campaigns.settings` declares them).
+
+        `Conflict` where there is one of that name, unless it was begun with the same `key`.
+        """
         title = campaign_name(name)
         names = tuple(_short_name("arms", arm) for arm in validation.arm_names("arms", arms))
-        chosen, assumed = choose_policy(policy, b, sigma)
-        allocator = BookedAllocator(
-            chosen, names, seed=seed, b=b, sigma=sigma, horizon=horizon, minimum=minimum, maximum=maximum,
-            pinned=pinned, whole=whole, step=step, half_life=half_life, window=window, robust=robust, level=level,
-            minimise=minimise,
-        )  # fmt: skip
-        roster = allocator.roster
-        options = {
-            "policy": chosen.kept(),
-            "arms": [arm["name"] for arm in roster],
-            "minimum": {arm["name"]: arm["minimum"] for arm in roster if arm["minimum"] > 0.0},
-            "maximum": {arm["name"]: arm["maximum"] for arm in roster if arm["maximum"] < 1.0},
-            "seed": allocator.seed,
-            "b": allocator.told_b,
-            "sigma": allocator.sigma,
-            "horizon": allocator.horizon,
-            "step": allocator.step,
-            "half_life": allocator.half_life,
-            "window": allocator.window,
-            "robust": allocator.robust,
-            "level": allocator.level,
-            "minimise": allocator.minimise,
-        }
-        settings = {"budget": _dividable(budget, allocator.step), "unit": unit_name(unit), "assumed": list(assumed)}
-        content: dict[str, Any] = {"options": options, "settings": settings, "program": __version__}
-        asked: dict[str, Any] = {"begun": {**options, **settings, "seed": seed}}  # a drawn seed was not
+        given = with_defaults(settings)
+        content = _creation(names, given)
+        # A seed that was drawn was not asked for.
+        asked: dict[str, Any] = {"begun": {**content["options"], **content["settings"], "seed": given["seed"]}}
         if key is not None:
             content["asked"] = request_mark("created", None, asked)
         store = open_store(db)
@@ -283,17 +256,17 @@ class Campaign(View):
             given = {name: float(value) for name, value in bounds.items() if value is not None}
             book.note("arm", {"action": action, "arm": arm, **given}, key=key)
 
-    def change(self, *, key: str | None = None, **changes: Any) -> Settings:
-        """Change settings: budget, unit, policy, b, sigma, level, step, horizon, half_life, window, robust.
+    def change(self, *, key: str | None = None, **changes: Unpack[ChangedSettings]) -> Settings:
+        """Change settings, all that are given or none (`campaigns.settings` declares them).
 
-        Another b, half-life, window or robust counts all that was ever told anew; of half-life and window the one
-        set last replaces the other. The policy is told of a new b or sigma.
+        Another b, half-life, window or robust counts all outcomes again; of half-life and window the one set last
+        replaces the other. The policy takes over a new b or sigma.
         """
         with self._writing() as book:
             old = book.ledger.settings
             if self._known(book.session, key, "setting", settings=changes) is not None:
                 return old
-            wanted = dict(changes)
+            wanted: dict[str, Any] = {**changes}
             policy_before = book.ledger.allocator.policy.kept()
             if {"budget", "step"} & set(wanted):
                 _dividable(wanted.get("budget", old.budget), wanted.get("step", old.step))
@@ -355,6 +328,25 @@ def _dividable(budget: Any, step: float | None) -> float:
         size = validation.number("step", step, above=0.0)
         feasible_amounts([1.0], amount, step=size, rng=np.random.default_rng(0))
     return amount
+
+
+def _creation(arms: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
+    """What the event `created` holds: the options of the allocator, the settings beside it, this release."""
+    policy, assumed = choose_policy(given["policy"], given["b"], given["sigma"])
+    allocator = BookedAllocator(policy, arms, **{name: given[name] for name in ALLOCATOR_SETTINGS})
+    roster = allocator.roster
+    kept = [name for name, setting in SETTINGS.items() if name != "policy" and not setting.part_of]
+    options = {
+        "policy": policy.kept(),
+        "arms": [arm["name"] for arm in roster],
+        "minimum": {arm["name"]: arm["minimum"] for arm in roster if arm["minimum"] > 0.0},
+        "maximum": {arm["name"]: arm["maximum"] for arm in roster if arm["maximum"] < 1.0},
+        **{name: getattr(allocator, name) for name in kept if name in ALLOCATOR_SETTINGS},
+        "b": allocator.told_b,
+    }
+    settings = {name: given[name] for name in kept if name not in ALLOCATOR_SETTINGS}
+    settings |= {"budget": _dividable(given["budget"], allocator.step), "assumed": list(assumed)}
+    return {"options": options, "settings": settings, "program": __version__}
 
 
 def _taken(wanted: Mapping[str, Any], ledger: Ledger) -> dict[str, Any]:

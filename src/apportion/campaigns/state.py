@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from apportion.allocation.rng_state import generator_from, generator_state
 from apportion.allocation.split import Split
 from apportion.allocation.tickets import Ticket
 from apportion.campaigns.events import Event, intact, told_ticket
+from apportion.campaigns.settings import CHANGEABLE, RECOUNTS, SETTINGS, Settings
 from apportion.campaigns.ticket_index import Shelf
 from apportion.errors import IncompatibleState, InvalidValue
 from apportion.model.trimmed_mean import new_past
@@ -26,26 +28,8 @@ FORMAT = "apportion.ledger"
 Payload = dict[str, Any]
 
 
-class Settings(NamedTuple):
-    """What a campaign is run by, besides its arms."""
-
-    budget: float
-    unit: str | None
-    policy: str
-    parameters: dict[str, Any]
-    b: float
-    """What is learned so far, where nobody gave it and the policy learns; so is σ."""
-    sigma: float | None
-    horizon: int | None
-    step: float | None
-    half_life: float | None
-    level: float
-    minimise: bool
-    seed: int
-    assumed: tuple[str, ...] = ()
-    """Which of these were not given by anyone."""
-    window: int | None = None
-    robust: bool = False
+# The settings that are options of the allocator; the others are kept beside it.
+ALLOCATOR_SETTINGS = frozenset(inspect.signature(Allocator).parameters) & SETTINGS.keys() - {"policy"}
 
 
 class BookedAllocator(Allocator):
@@ -145,17 +129,9 @@ class BookedAllocator(Allocator):
                 raise
             if self._learns or self.sigma is None:  # an assumed σ must not stand in the way of learning it
                 self.sigma = getattr(value, "sigma", None)
-        elif name == "sigma":
-            self.sigma = None if value is None else validation.number("sigma", value, above=0.0)
-        elif name == "level":
-            self.level = validation.number("level", value, above=0.0, below=1.0)
-        elif name == "step":
-            self.step = None if value is None else validation.number("step", value, above=0.0)
-        elif name == "horizon":
-            self.horizon = None if value is None else validation.whole("horizon", value, low=1)
-            self._records = {}
         else:
-            raise validation.refuse("setting", "one that can be changed", name)
+            setattr(self, name, SETTINGS[name].check(value))
+            self._records = {}
 
 
 class Ledger:
@@ -204,12 +180,16 @@ class Ledger:
         own, policy, found = self.allocator, self.allocator.policy.to_dict(), self.allocator.learned
         b, sigma = (own.b, own.sigma) if found is None else (found.b, found.sigma)
         sigma = None if sigma is None or math.isnan(sigma) else sigma
-        return Settings(
-            budget=self._settings["budget"], unit=self._settings["unit"], policy=policy["name"],
-            parameters=policy["parameters"], b=b, sigma=sigma, horizon=own.horizon, step=own.step,
-            half_life=own.half_life, level=own.level, minimise=own.minimise, seed=own.seed,
-            assumed=tuple(self._settings["assumed"]), window=own.window, robust=own.robust,
-        )  # fmt: skip
+        kept = {
+            name: getattr(own, name) if name in ALLOCATOR_SETTINGS else self._settings.get(name, setting.default)
+            for name, setting in SETTINGS.items()
+            if not setting.part_of
+        }
+        derived = {
+            "policy": policy["name"], "parameters": policy["parameters"], "b": b, "sigma": sigma,
+            "assumed": tuple(self._settings["assumed"]),
+        }  # fmt: skip
+        return Settings(**{**kept, **derived})
 
     # Events
 
@@ -264,21 +244,23 @@ class Ledger:
 
     def _change(self, changes: Mapping[str, Any]) -> None:
         own = self.allocator
-        recounts = ("b", "half_life", "window", "robust")
-        known = ("budget", "unit", "policy", "sigma", "level", "step", "horizon", *recounts)
         for name in changes:
-            validation.choice("setting", name, known)
-        if "budget" in changes:
-            self._settings["budget"] = budget_amount(changes["budget"])
-        if "unit" in changes:
-            self._settings["unit"] = unit_name(changes["unit"])
-        for name in ("horizon", "policy", "sigma", "level", "step"):  # a horizon first: the policy may need it
-            if name in changes:
-                own.set(name, policy_from_dict(changes[name]) if name == "policy" else changes[name])
+            validation.choice("setting", name, tuple(CHANGEABLE))
+        # A horizon first, as the policy may need it; then the policy, as it may bring a σ that another one replaces.
+        first = [name for name in ("horizon", "policy") if name in changes]
+        for name in dict.fromkeys((*first, *changes)):
+            if name == "budget":
+                self._settings[name] = budget_amount(changes[name])
+            elif name == "policy":
+                own.set(name, policy_from_dict(changes[name]))
+            elif name not in ALLOCATOR_SETTINGS:
+                self._settings[name] = SETTINGS[name].check(changes[name])
+            elif name not in RECOUNTS:
+                own.set(name, changes[name])
         kept = own._past.b if isinstance(own._past.b, float) and not own._learns else None
         orders = kept_for(own.policy, changes.get("b", kept))
-        if set(recounts) & set(changes) or orders != own._past.b:
-            wanted = {name: changes.get(name, getattr(own, name)) for name in recounts[1:]}
+        if set(RECOUNTS) & set(changes) or orders != own._past.b:
+            wanted = {name: changes.get(name, getattr(own, name)) for name in RECOUNTS if name != "b"}
             wanted["b"] = orders
             # A window and a half-life exclude each other: the one that is given now takes the other's place.
             for given, other in (("window", "half_life"), ("half_life", "window")):
@@ -320,15 +302,6 @@ class Ledger:
         if not isinstance(settings, dict) or settings.get("format") != FORMAT:
             raise IncompatibleState("A snapshot in the database is damaged.")
         return cls(BookedAllocator.from_json(body), settings["settings"], number)
-
-
-def unit_name(value: Any) -> str | None:
-    """The name of a unit of budget, EUR say, or None."""
-    if value is None:
-        return None
-    if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > 40:
-        raise validation.refuse("unit", "a short printable name such as EUR", value)
-    return value.strip()
 
 
 def _ticket(event: Event) -> int:

@@ -6,7 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from apportion.allocation.beliefs import Belief, Beliefs
-from apportion.campaigns.state import Settings
+from apportion.campaigns.settings import Settings
 from apportion.inference.learning import Learned
 
 

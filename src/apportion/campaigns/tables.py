@@ -11,7 +11,7 @@ from apportion.allocation.beliefs import interval
 from apportion.allocation.split import Split
 from apportion.campaigns.content import plain
 from apportion.campaigns.history import Line
-from apportion.campaigns.state import Settings
+from apportion.campaigns.settings import Settings
 from apportion.campaigns.status import Status, resource_heading
 
 

@@ -12,7 +12,8 @@ from apportion.campaigns.events import Event, intact
 from apportion.campaigns.expected_regret import expected_regret
 from apportion.campaigns.history import History, lines
 from apportion.campaigns.replay import Replay
-from apportion.campaigns.state import Ledger, Settings
+from apportion.campaigns.settings import Settings
+from apportion.campaigns.state import Ledger
 from apportion.campaigns.status import ArmStatus, Status, sentences
 from apportion.campaigns.storage.store import Session
 from apportion.campaigns.transactions import Desk

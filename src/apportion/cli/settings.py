@@ -13,7 +13,7 @@ from apportion.errors import InvalidValue
 
 if TYPE_CHECKING:
     from apportion.campaigns.campaign import Campaign
-    from apportion.campaigns.state import Settings
+    from apportion.campaigns.settings import Settings
 
 # The settings that may be without a value; b and sigma are then learned.
 NOISE = ("b", "sigma")

@@ -6,16 +6,16 @@ into the types of the library. Nothing is computed here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from types import TracebackType
-from typing import Any
+from typing import Any, Unpack
 
 from apportion._common import validation
 from apportion.allocation.arms import by_name
+from apportion.campaigns.settings import SETTINGS, NewSettings, takes_new_settings
 from apportion.client.remote import RemoteCampaign, policy_content
 from apportion.client.transport import Transport
 from apportion.errors import NotAllowed, ServiceUnavailable
-from apportion.policies import Policy
 
 __all__ = ["Client", "NotAllowed", "RemoteCampaign", "ServiceUnavailable"]
 
@@ -41,40 +41,21 @@ class Client:
     def __repr__(self) -> str:
         return f"Client({self._transport.url!r})"  # without the token
 
+    @takes_new_settings
     def create(
-        self,
-        name: str,
-        arms: Iterable[str],
-        *,
-        budget: float,
-        key: str | None = None,
-        unit: str | None = None,
-        policy: Policy | str = "auto",
-        b: float | None = None,
-        sigma: float | None = None,
-        horizon: int | None = None,
-        minimum: Mapping[str, float] | None = None,
-        maximum: Mapping[str, float] | None = None,
-        pinned: Mapping[str, float] | None = None,
-        whole: bool = False,
-        step: float | None = None,
-        half_life: float | None = None,
-        window: int | None = None,
-        robust: bool = False,
-        level: float = 0.95,
-        minimise: bool = False,
-        seed: int | None = None,
+        self, name: str, arms: Iterable[str], *, key: str | None = None, **settings: Unpack[NewSettings]
     ) -> RemoteCampaign:
-        """Begin a campaign. `Conflict` where there is one of that name, unless it was begun with the same `key`."""
-        given: dict[str, Any] = {
-            "name": name, "arms": validation.arm_names("arms", arms), "budget": budget, "unit": unit,
-            "policy": policy_content(policy), "b": b, "sigma": sigma, "horizon": horizon, "whole": whole,
-            "step": step, "half_life": half_life, "window": window, "robust": robust, "level": level,
-            "minimise": minimise, "seed": seed,
-        }  # fmt: skip
-        for label, bounds in (("minimum", minimum), ("maximum", maximum), ("pinned", pinned)):
-            given[label] = None if bounds is None else by_name(label, bounds)
-        content = {option: value for option, value in given.items() if value is not None}
+        """Begin a campaign with a `budget` and any other settings, as `Campaign.create` does.
+
+        `Conflict` where there is one of that name, unless it was begun with the same `key`.
+        """
+        content: dict[str, Any] = {"name": name, "arms": validation.arm_names("arms", arms)}
+        given: dict[str, Any] = {**settings}
+        for option, value in given.items():
+            if SETTINGS[option].kind == "policy":
+                content[option] = policy_content(value)
+            elif value is not None:  # left to the service, which may be older, as it would be where it is left out
+                content[option] = by_name(option, value) if SETTINGS[option].kind == "shares" else value
         self._transport.write("POST", "campaigns", content=content, key=key)
         return self.campaign(name)
 

@@ -17,7 +17,7 @@ from apportion.campaigns.events import Event
 from apportion.campaigns.files import Imported
 from apportion.campaigns.forecast import Forecast, PolicyForecast
 from apportion.campaigns.history import Line
-from apportion.campaigns.state import Settings
+from apportion.campaigns.settings import SETTINGS, Settings
 from apportion.campaigns.status import ArmStatus, Status
 from apportion.inference.learning import Learned
 from apportion.model.sums import Floats, Sums
@@ -126,8 +126,8 @@ def beliefs(arms: Iterable[Mapping[str, Any]], scale: Scale) -> Beliefs:
 
 
 def settings(told: Mapping[str, Any]) -> Settings:
-    """What a campaign is run by."""
-    known = {name: told[name] for name in Settings._fields if name in told}
+    """What a campaign is run by. What a newer service adds is left out; what an older one lacks is the default."""
+    known = {name: told[name] if name in told else SETTINGS[name].default for name in Settings._fields}
     parameters = {
         name: tuple(value) if isinstance(value, list) else value for name, value in known["parameters"].items()
     }

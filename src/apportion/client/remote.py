@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from apportion._common import validation
 from apportion.allocation.arms import by_name
@@ -17,7 +17,7 @@ from apportion.campaigns.events import Event
 from apportion.campaigns.files import Imported
 from apportion.campaigns.forecast import Forecast
 from apportion.campaigns.history import History
-from apportion.campaigns.state import Settings
+from apportion.campaigns.settings import ChangedSettings, Settings
 from apportion.campaigns.status import Status
 from apportion.client import rebuild
 from apportion.client.transport import Transport
@@ -104,13 +104,15 @@ class RemoteCampaign:
         given = {bound: value for bound, value in bounds.items() if value is not None}
         self._write("PATCH", "arms", name, content={"action": "bound", **given}, key=key)
 
-    def change(self, *, key: str | None = None, **changes: Any) -> Settings:
-        """Change settings: budget, unit, policy, b, sigma, level, step, horizon, half_life, window, robust.
+    def change(self, *, key: str | None = None, **changes: Unpack[ChangedSettings]) -> Settings:
+        """Change settings, all that are given or none (`campaigns.settings` declares them).
 
-        Another b, half-life, window or robust counts all that was ever told anew; of half-life and window the one
-        set last replaces the other. The policy is told of a new b or sigma.
+        Another b, half-life, window or robust counts all outcomes again; of half-life and window the one set last
+        replaces the other. The policy takes over a new b or sigma.
         """
-        wanted = {name: value for name, value in changes.items() if name != "policy" or value is not None}
+        wanted: dict[str, Any] = {
+            name: value for name, value in changes.items() if name != "policy" or value is not None
+        }
         if "policy" in wanted:
             wanted["policy"] = policy_content(wanted["policy"])
         return rebuild.settings(self._write("PATCH", "settings", content=wanted, key=key))

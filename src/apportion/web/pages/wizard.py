@@ -18,7 +18,7 @@ from apportion._common.formatting import readable
 from apportion.allocation.arms import Roster
 from apportion.campaigns.campaign import Campaign, campaign_name
 from apportion.campaigns.files import import_history, read_history
-from apportion.campaigns.state import unit_name
+from apportion.campaigns.settings import SETTINGS
 from apportion.errors import ApportionError, Conflict, InvalidValue
 from apportion.policies.choice import DEFAULT_B
 from apportion.web.guard.security import PageReader, PageWriter, Refused, Visitor
@@ -184,7 +184,7 @@ def _wanted(typed: dict[str, str], rows: list[dict[str, str]]) -> Wanted:
     options = {
         "arms": arms,
         "budget": budget,
-        "unit": unit_name(given("unit") or None),
+        "unit": SETTINGS["unit"].check(given("unit") or None),
         "policy": given("policy") or "auto",
         "b": b,
         "sigma": None if learns else sigma,

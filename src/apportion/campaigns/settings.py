@@ -1,0 +1,353 @@
+"""The settings of a campaign, each declared once: type, bounds, default, words, and what changing it means.
+
+Two TypedDicts hold the declarations: `NewSettings` is what `Campaign.create` takes, `ChangedSettings` what
+`Campaign.change` takes. `SETTINGS` is the same as a table, from which the doors are made: options of the command
+line, models of requests and responses, fields of the pages, payloads of events, the reference page. A new setting is
+one more field here, its line in `Settings`, and the place where it takes effect.
+"""
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, TypeVar, cast, get_args
+
+from apportion._common import validation
+
+if TYPE_CHECKING:
+    from apportion.policies import Policy
+
+Kind = Literal["number", "whole", "flag", "text", "policy", "shares"]
+
+GROUPS = {
+    "budget": "The budget",
+    "arms": "The arms",
+    "decision": "How it is decided",
+    "past": "How the past counts",
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What is to be known of a setting besides its type; name and type come from where it is declared."""
+
+    help: str
+    """One sentence, for the command line, the HTTP description and the reference."""
+    details: str = ""
+    """What the reference page adds."""
+    group: str
+    label: str = ""
+    """Above its field on a page."""
+    hint: str = ""
+    """Below its field; `help` where empty."""
+    noun: str = ""
+    """What it is called inside a sentence, "the half-life" say."""
+    option: str = ""
+    """On the command line, where it is not its name."""
+    example: Any = None
+    default: Any = None
+    low: float | None = None
+    high: float | None = None
+    above: float | None = None
+    below: float | None = None
+    longest: int | None = None
+    """Characters of a text."""
+    percent: bool = False
+    """Typed and shown on pages as a percentage."""
+    words: tuple[str, str] = ("no", "yes")
+    """What False and True are called on pages."""
+    recounts: bool = False
+    """Another value counts all outcomes again, from the first."""
+    part_of: str = ""
+    """What it is another way to write, and kept as: it is nothing of its own after the beginning."""
+    name: str = ""
+    kind: Kind = "number"
+    nullable: bool = False
+    """None is a value: not limited, not known, or to be learned."""
+    required: bool = False
+    changeable: bool = False
+
+    @property
+    def title(self) -> str:
+        """Its label, from the name where it has none."""
+        return self.label or self.name.replace("_", " ").capitalize()
+
+    @property
+    def bounds(self) -> dict[str, Any]:
+        """Those bounds that it has."""
+        given = {"low": self.low, "high": self.high, "above": self.above, "below": self.below}
+        return {name: bound for name, bound in given.items() if bound is not None}
+
+    def check(self, value: Any) -> Any:
+        """`value` as it is kept, or `InvalidValue`. Policies and shares are checked where they are used."""
+        if value is None and self.nullable:
+            return None
+        if self.kind == "number":
+            return validation.number(self.name, value, **self.bounds)
+        if self.kind == "whole":
+            return validation.whole(self.name, value, **self.bounds)
+        if self.kind == "flag":
+            return validation.flag(self.name, value)
+        if self.kind == "text":
+            fits = isinstance(value, str) and value.strip() and value.isprintable()
+            if not fits or (self.longest is not None and len(value) > self.longest):
+                raise validation.refuse(self.name, f"a short printable name such as {self.example}", value)
+            return value.strip()
+        return value
+
+
+Budget = Annotated[
+    float,
+    Setting(
+        help="The budget of a period.",
+        details="A single split can have another one: `apportion split NAME --budget X`.",
+        group="budget", label="Budget per period", noun="the budget", example=5000, above=0.0,
+        hint="What each split divides unless you say otherwise. A period is a day, a week, a month.",
+    ),
+]  # fmt: skip
+Shares = Mapping[str, float]
+
+
+class _RequiredBudget(TypedDict):
+    budget: Budget
+
+
+class _ChangedBudget(TypedDict, total=False):
+    budget: Budget
+
+
+class _Changeable(TypedDict, total=False):
+    unit: Annotated[
+        str | None,
+        Setting(
+            help="The unit of the budget, EUR say.", details="It is only shown.", group="budget", label="Unit",
+            hint="EUR, hours, kits; may be empty.", example="EUR", longest=40,
+        ),
+    ]  # fmt: skip
+    step: Annotated[
+        float | None,
+        Setting(
+            help="Amounts are multiples of this.",
+            details="0.01 for cents, 25 for packs of 25. The budget must be a multiple, too.",
+            group="budget", label="Step", noun="the step", example=10, above=0.0,
+            hint="Amounts are multiples of this; 1 for whole units; empty for any amount.",
+        ),
+    ]  # fmt: skip
+    policy: Annotated[
+        "Policy | str",
+        Setting(
+            help="How to decide: the name of a policy.",
+            details="See [Policies](../explanation/policies.md). In Python also a policy of your own, over HTTP "
+                    "a name or `{name, parameters}`. A new policy starts with all that is known.",
+            group="decision", label="Policy", example="auto", default="auto",
+            hint="How the split is decided. Auto is what we recommend; it alone learns b and σ.",
+        ),
+    ]  # fmt: skip
+    b: Annotated[
+        float | None,
+        Setting(
+            help="Noise exponent: the standard deviation grows as amount^b.",
+            details="How to choose it: [Choose b](../how-to/choosing-b.md). Left out or unset, `auto` learns it; "
+                    "other policies assume 1/2.",
+            group="decision", label="b", noun="b", example=0.75, low=0.0, high=1.0, recounts=True,
+            hint="Noise exponent, from 0 to 1: the standard deviation of an outcome grows as amount^b. Empty: Auto "
+                 "learns it.",
+        ),
+    ]  # fmt: skip
+    sigma: Annotated[
+        float | None,
+        Setting(
+            help="Noise scale: the standard deviation of the outcome of one unit.",
+            details="Left out or unset, `auto` learns it; other policies assume 1.",
+            group="decision", label="σ", noun="σ", example=40, above=0.0,
+            hint="Noise scale: the standard deviation of the outcome of one unit. Empty: Auto learns it.",
+        ),
+    ]  # fmt: skip
+    horizon: Annotated[
+        int | None,
+        Setting(
+            help="How many periods there will be.",
+            details="For policies that want to know: they stop exploring towards the end. None: unknown.",
+            group="decision", label="Periods in all", noun="the number of periods", example=52, low=1,
+            hint="If the campaign has an end: what is learned late cannot be used.",
+        ),
+    ]  # fmt: skip
+    half_life: Annotated[
+        float | None,
+        Setting(
+            help="Periods until an outcome counts half.",
+            details="For returns that drift. None: outcomes count for ever.",
+            group="past", label="Half-life", noun="the half-life", example=26, low=1e-3, recounts=True,
+            hint="Periods until an outcome counts half, where returns drift; empty for never.",
+        ),
+    ]  # fmt: skip
+    window: Annotated[
+        int | None,
+        Setting(
+            help="Only the last so many periods count.",
+            details="Not together with `half_life`: the one that is set last holds. `apportion settings NAME "
+                    "--window 0` ends it, as `--unset window` does.",
+            group="past", label="Window", noun="the window", example=30, low=1, high=100_000, recounts=True,
+            hint="Only the last so many periods count; instead of a half-life. Empty for all.",
+        ),
+    ]  # fmt: skip
+    robust: Annotated[
+        bool,
+        Setting(
+            help="Trim outliers: a few extreme outcomes do not decide.",
+            details="A trimmed mean over sixteen groups of periods takes the place of the mean "
+                    "([Robustness](../robustness.md)). Then b is not learned, and the intervals are not proven.",
+            group="past", label="Outliers", noun="outliers", example=False, default=False, recounts=True,
+            words=("counted in full", "trimmed"),
+            hint="Trimmed: a few extreme outcomes do not decide; the intervals are then not proven.",
+        ),
+    ]  # fmt: skip
+    level: Annotated[
+        float,
+        Setting(
+            help="Confidence level of the intervals.",
+            details="See [Confidence](../explanation/confidence.md).",
+            group="past", label="Level of intervals, %", noun="the level of intervals", example=0.95, default=0.95,
+            above=0.0, below=1.0, percent=True,
+            hint="At 95 an interval holds the truth with a chance of 95%, at all times at once.",
+        ),
+    ]  # fmt: skip
+
+
+class _Fixed(TypedDict, total=False):
+    whole: Annotated[
+        bool,
+        Setting(
+            help="Amounts are whole units.", details="The same as a `step` of 1.", group="budget", part_of="step",
+            example=False, default=False,
+        ),
+    ]  # fmt: skip
+    minimise: Annotated[
+        bool,
+        Setting(
+            help="Outcomes are costs: less is better.",
+            details="The arm with the smallest outcome per unit is the best.",
+            group="budget", label="Outcomes are costs", example=False, default=False,
+        ),
+    ]  # fmt: skip
+    minimum: Annotated[
+        Shares | None,
+        Setting(
+            help="The smallest shares, by arm.",
+            details="From 0 to 1: `--min video=0.05`. Later: `apportion arms NAME bound ARM`.",
+            group="arms", part_of="arms", option="min", example={"social": 0.1},
+        ),
+    ]  # fmt: skip
+    maximum: Annotated[
+        Shares | None,
+        Setting(
+            help="The largest shares, by arm.",
+            details="From 0 to 1: `--max search=0.5`. Later: `apportion arms NAME bound ARM`.",
+            group="arms", part_of="arms", option="max", example={"search": 0.8},
+        ),
+    ]  # fmt: skip
+    pinned: Annotated[
+        Shares | None,
+        Setting(
+            help="Fixed shares, by arm.",
+            details="`--pin video=0.1`. The same as an equal minimum and maximum.",
+            group="arms", part_of="arms", option="pin",
+        ),
+    ]  # fmt: skip
+    seed: Annotated[
+        int | None,
+        Setting(
+            help="The seed of everything that is drawn.",
+            details="The same seed and the same outcomes give the same splits. Drawn where it is left out.",
+            group="decision", label="Seed", noun="the seed", example=7, low=0,
+            hint="The same seed and the same outcomes give the same splits; empty: drawn.",
+        ),
+    ]  # fmt: skip
+
+
+class ChangedSettings(_ChangedBudget, _Changeable):
+    """What `Campaign.change` takes."""
+
+
+class NewSettings(_RequiredBudget, _Changeable, _Fixed):
+    """What `Campaign.create` takes, besides name, arms and where the campaign is kept."""
+
+
+class Settings(NamedTuple):
+    """What a campaign is run by, besides its arms, as of now: the settings of `SETTINGS` as they are kept."""
+
+    budget: float
+    unit: str | None
+    step: float | None
+    minimise: bool
+    policy: str
+    parameters: dict[str, Any]
+    """Those of the policy."""
+    b: float
+    """What is learned so far, where nobody gave it and the policy learns; so is σ."""
+    sigma: float | None
+    horizon: int | None
+    seed: int
+    assumed: tuple[str, ...]
+    """Which of these were not given by anyone."""
+    half_life: float | None
+    window: int | None
+    robust: bool
+    level: float
+
+
+_KINDS: dict[Any, Kind] = {float: "number", int: "whole", bool: "flag", str: "text", Shares: "shares"}
+
+
+def declared(new: Any = NewSettings, changed: Any = ChangedSettings) -> dict[str, Setting]:
+    """The table of the settings that two TypedDicts declare, group by group."""
+    found = {}
+    for name, annotation in new.__annotations__.items():
+        typed, setting = get_args(annotation)
+        alternatives = [each for each in get_args(typed) if each is not type(None)]
+        nullable = type(None) in get_args(typed)
+        found[name] = dataclasses.replace(
+            setting, name=name, kind=_KINDS.get(alternatives[0] if nullable else typed, "policy"), nullable=nullable,
+            required=name in new.__required_keys__, changeable=name in changed.__annotations__,
+        )  # fmt: skip
+    order = list(GROUPS)
+    return dict(sorted(found.items(), key=lambda item: order.index(item[1].group)))
+
+
+SETTINGS = declared()
+"""All settings that a campaign can begin with, by name."""
+
+CHANGEABLE = {name: setting for name, setting in SETTINGS.items() if setting.changeable}
+"""Those that can be changed later."""
+
+RECOUNTS = tuple(name for name, setting in SETTINGS.items() if setting.recounts)
+"""Those whose change counts all outcomes again."""
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def takes_new_settings(function: Function) -> Function:
+    """Show and hold a function with `**settings: Unpack[NewSettings]` to the whole signature, setting by setting."""
+    own = inspect.signature(function)
+    plain = [each for each in own.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
+    options = [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation.__origin__,
+            default=inspect.Parameter.empty if SETTINGS[name].required else SETTINGS[name].default,
+        )
+        for name, annotation in NewSettings.__annotations__.items()
+    ]  # fmt: skip
+    signature = own.replace(parameters=[*plain, *options])
+
+    @functools.wraps(function)
+    def held(*args: Any, **kwargs: Any) -> Any:
+        signature.bind(*args, **kwargs)  # a TypeError for a name that is unknown or missing
+        return function(*args, **kwargs)
+
+    held.__signature__ = signature  # type: ignore[attr-defined]
+    return cast(Function, held)
+
+
+def with_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings to begin with: as given, checked one by one, and by default where they were left out."""
+    return {name: setting.check(given.get(name, setting.default)) for name, setting in SETTINGS.items()}

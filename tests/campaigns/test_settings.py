@@ -1,0 +1,106 @@
+"""Settings are declared once: what the declaration says is what every door shows and holds."""
+
+import inspect
+import typing
+
+import pytest
+
+import apportion as ap
+from apportion.campaigns.settings import CHANGEABLE, RECOUNTS, SETTINGS, ChangedSettings, NewSettings, Settings
+from apportion.campaigns.state import ALLOCATOR_SETTINGS
+from apportion.client import rebuild
+from apportion.errors import InvalidValue
+
+
+def test_the_value_object_has_each_setting_that_is_kept():
+    kept = {name for name, setting in SETTINGS.items() if not setting.part_of}
+    assert set(Settings._fields) == kept | {"parameters", "assumed"}
+
+
+def test_the_table_says_what_the_types_say():
+    assert set(SETTINGS) == set(NewSettings.__annotations__)
+    assert set(CHANGEABLE) == set(ChangedSettings.__annotations__)
+    assert set(RECOUNTS) == {"b", "half_life", "window", "robust"}
+    assert [name for name, setting in SETTINGS.items() if setting.required] == ["budget"]
+    assert {name for name, setting in CHANGEABLE.items() if setting.nullable} == {
+        "unit", "step", "b", "sigma", "horizon", "half_life", "window",
+    }  # fmt: skip
+    for setting in SETTINGS.values():
+        if not setting.required:
+            assert setting.check(setting.default) == setting.default
+        if setting.example is not None:
+            assert setting.check(setting.example) == setting.example
+
+
+def test_create_shows_every_setting_with_its_default():
+    shown = inspect.signature(ap.Campaign.create).parameters
+    assert set(shown) == {"name", "arms", "db", "key", *SETTINGS}
+    assert shown["budget"].default is inspect.Parameter.empty
+    assert (shown["level"].default, shown["policy"].default, shown["window"].default) == (0.95, "auto", None)
+    for verb, types in ((ap.Campaign.create, NewSettings), (ap.Campaign.change, ChangedSettings)):
+        function = inspect.unwrap(verb.__func__ if inspect.ismethod(verb) else verb)
+        (last,) = (each for name, each in function.__annotations__.items() if name in ("settings", "changes"))
+        assert last == f"Unpack[{types.__name__}]"
+
+
+def test_a_name_that_is_no_setting_is_refused(tmp_path):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        ap.Campaign.create("ads", ("a", "b"), budget=10, colour="red", db=tmp_path / "c.db")
+    with pytest.raises(TypeError, match="budget"):
+        ap.Campaign.create("ads", ("a", "b"), db=tmp_path / "c.db")
+    campaign = ap.Campaign.create("ads", ("a", "b"), budget=10, db=tmp_path / "c.db")
+    with pytest.raises(InvalidValue, match="`setting` must be one of 'budget', "):
+        campaign.change(minimise=True)
+
+
+def wrong(setting):
+    """Values of every kind that a setting must refuse: beyond each bound, and of other types."""
+    if setting.kind == "flag":
+        return [1, "yes", None]
+    if setting.kind == "text":
+        return ["", "a\nb", "x" * (setting.longest + 1), 3]
+    if setting.kind not in ("number", "whole"):
+        return []
+    one = 1 if setting.kind == "whole" else 1e-4
+    bounds = setting.bounds
+    beyond = [
+        bounds[name] - by for name, by in (("low", one), ("above", 0), ("high", -one), ("below", 0)) if name in bounds
+    ]
+    return [*beyond, "1", True, float("nan"), *([1.5] if setting.kind == "whole" else [])]
+
+
+WRONG = [(setting.name, value) for setting in SETTINGS.values() for value in wrong(setting)]
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG, ids=str)
+def test_what_is_not_allowed_is_refused_in_one_sentence_at_the_beginning_and_later(tmp_path, name, value):
+    setting = SETTINGS[name]
+    with pytest.raises(InvalidValue) as refused:
+        setting.check(value)
+    options = {"budget": 10, name: value}
+    with pytest.raises(InvalidValue) as begun:
+        ap.Campaign.create("ads", ("a", "b"), db=tmp_path / "c.db", **options)
+    assert str(begun.value) == str(refused.value)
+    if name in ALLOCATOR_SETTINGS:
+        with pytest.raises(InvalidValue) as direct:
+            ap.Allocator(ap.Uniform(), ("a", "b"), **{name: value})
+        assert str(direct.value) == str(refused.value)
+    if setting.changeable:
+        campaign = ap.Campaign.create("ads", ("a", "b"), budget=10, policy="uniform", db=tmp_path / "c.db")
+        before = campaign.settings
+        with pytest.raises(InvalidValue) as changed:
+            campaign.change(**{name: value})
+        assert str(changed.value) == str(refused.value)
+        assert campaign.settings == before
+
+
+def test_the_client_reads_settings_of_older_and_newer_services(tmp_path):
+    own = ap.Campaign.create("ads", ("a", "b"), budget=10, db=tmp_path / "c.db", seed=3).settings
+    content = own._asdict()
+    assert rebuild.settings({**content, "colour": "red"}) == own
+    older = {name: value for name, value in content.items() if name not in ("window", "robust", "level")}
+    assert rebuild.settings(older) == own
+
+
+def test_types_of_settings_can_be_read():
+    assert typing.get_type_hints(Settings)["window"] == int | None
