@@ -123,5 +123,5 @@ def test_public_functions_and_methods_are_documented():
 
 def test_the_policies_registry_names_files_that_define_them():
     policies = importlib.import_module("apportion.policies")
-    for name, file in policies.FILES.items():
+    for name, file in policies.POLICIES.items():
         assert getattr(policies, name).__module__ == f"apportion.policies.{file}"

@@ -14,7 +14,17 @@ _DOCTEST = re.compile(r"^>>> .*(?:\n(?!\s*$).*)*", re.MULTILINE)
 
 
 class Doctests(griffe.Extension):
-    """Fences the doctests of every docstring; elsewhere keeps μ* from beginning an emphasis."""
+    """Fences the doctests of every docstring; elsewhere keeps μ* from beginning an emphasis.
+
+    It also tells where policies and families of noise are defined: `apportion` finds them in their tables on first
+    use, which a reader of the source alone does not see.
+    """
+
+    def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
+        """Called once, when the whole package was read."""
+        for name in set(apportion.__all__) - set(pkg.members):
+            found = getattr(apportion, name)
+            pkg.set_member(name, griffe.Alias(name, f"{found.__module__}.{found.__qualname__}"))
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Called once for each module, class, function and attribute."""

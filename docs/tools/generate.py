@@ -1,4 +1,4 @@
-"""Writes the reference pages that say what the program itself says: the commands and the HTTP routes.
+"""Writes the reference pages that say what the program itself says: commands, HTTP routes and policies.
 
 python docs/tools/generate.py            writes the pages
 python docs/tools/generate.py --check    exit code 1 where a page is not what would be written
@@ -223,12 +223,74 @@ def routes(app: Any) -> Iterator[Any]:
             yield from routes(route.original_router)
 
 
+# Policies
+
+POLICY_GROUPS = {
+    "Ours": ("Auto", "Recommended", "Odds", "Maillard", "Matching", "AdaptiveElimination"),
+    "The paper's": ("SuccessiveElimination", "EpsilonGreedy"),
+    "The classical bandit's": ("Thompson", "UCB"),
+    "Full feedback": ("FollowTheLeader", "Hedge"),
+    "To compare with": ("Uniform", "Oracle"),
+}
+
+POLICIES_HEAD = """# Policies
+
+[The policies compared](../explanation/policies.md) says which to use.
+[Write a policy of your own](../how-to/own-policy.md) says how.
+
+## The contract
+
+::: apportion.Policy
+
+::: apportion.IndexPolicy
+
+::: apportion.kernel
+"""
+
+POLICIES_FOOT = """## Checks for your own
+
+::: apportion.testing
+    options:
+      show_root_heading: true
+      members: [check_policy, check_store, ContractBroken]
+"""
+
+
+def policies_page() -> str:
+    """Every policy of the registry, in groups; what is in no group comes after them."""
+    from apportion.policies import POLICIES
+
+    placed = {name for names in POLICY_GROUPS.values() for name in names}
+    groups = {**POLICY_GROUPS, "More": tuple(name for name in POLICIES if name not in placed)}
+    sections = [
+        f"## {title}\n\n" + "\n\n".join(f"::: apportion.{name}\n\n{parameter_table(name)}" for name in names) + "\n"
+        for title, names in groups.items()
+        if names
+    ]
+    return NOTE + "\n".join([POLICIES_HEAD, *sections, POLICIES_FOOT])
+
+
+def parameter_table(policy: str) -> str:
+    """What may be set: each parameter with what is allowed and its default."""
+    from apportion.policies.registry import parameters
+
+    rows = [
+        f"| `{each.name}` | {each.allowed} | {'' if each.required else f'`{each.default!r}`'} |"
+        for each in parameters(policy)
+    ]
+    return "\n".join(["| parameter | allowed | default |", "|---|---|---|", *rows]) if rows else "No parameters."
+
+
 def one_line(text: str) -> str:
     """Text for a cell of a table."""
     return re.sub(r"\s+", " ", text).replace("|", "&#124;")
 
 
-PAGES: dict[str, Callable[[], str]] = {"commands.md": commands_page, "http.md": http_page}
+PAGES: dict[str, Callable[[], str]] = {
+    "commands.md": commands_page,
+    "http.md": http_page,
+    "policies.md": policies_page,
+}
 
 
 def main() -> int:

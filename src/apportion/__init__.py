@@ -10,8 +10,11 @@
 Names are imported on first use, so that `import apportion` costs next to nothing.
 """
 
+# ruff: noqa: F401, F403
+
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -48,30 +51,9 @@ if TYPE_CHECKING:
     from apportion.model import estimators as estimators
     from apportion.model.exact_sums import Statistics as Statistics
     from apportion.model.law import Instance as Instance
-    from apportion.model.noise import Batch as Batch
-    from apportion.model.noise import CentredBernoulli as CentredBernoulli
-    from apportion.model.noise import Gaussian as Gaussian
-    from apportion.model.noise import Laplace as Laplace
-    from apportion.model.noise import Rademacher as Rademacher
-    from apportion.model.noise import StudentT as StudentT
-    from apportion.model.noise import UniformNoise as UniformNoise
+    from apportion.model.noise import *
     from apportion.model.sums import Sums as Sums
-    from apportion.policies import UCB as UCB
-    from apportion.policies import AdaptiveElimination as AdaptiveElimination
-    from apportion.policies import Auto as Auto
-    from apportion.policies import EpsilonGreedy as EpsilonGreedy
-    from apportion.policies import FollowTheLeader as FollowTheLeader
-    from apportion.policies import Hedge as Hedge
-    from apportion.policies import IndexPolicy as IndexPolicy
-    from apportion.policies import Maillard as Maillard
-    from apportion.policies import Matching as Matching
-    from apportion.policies import Odds as Odds
-    from apportion.policies import Oracle as Oracle
-    from apportion.policies import Policy as Policy
-    from apportion.policies import Recommended as Recommended
-    from apportion.policies import SuccessiveElimination as SuccessiveElimination
-    from apportion.policies import Thompson as Thompson
-    from apportion.policies import Uniform as Uniform
+    from apportion.policies.registry import *
     from apportion.reporting import figures as figures
     from apportion.reporting import html
     from apportion.simulation.plan import Informed as Informed
@@ -88,20 +70,13 @@ _HOMES = {
     "apportion._common.compiled": ("kernel",),
     "apportion.model.law": ("Instance",),
     "apportion.campaigns.campaign": ("Campaign",),
-    "apportion.model.noise": (
-        "Batch", "CentredBernoulli", "Gaussian", "Laplace", "Rademacher", "StudentT", "UniformNoise",
-    ),
-    "apportion.policies": (
-        "AdaptiveElimination", "Auto", "EpsilonGreedy", "FollowTheLeader", "Hedge", "IndexPolicy", "Maillard",
-        "Matching", "Odds", "Oracle", "Policy", "Recommended", "SuccessiveElimination", "Thompson", "UCB", "Uniform",
-    ),
     "apportion.inference.best_probabilities": ("best_probabilities",),
     "apportion.allocation.split": ("Split",),
     "apportion.simulation.result": ("Result", "load_result"),
     "apportion.simulation.plan": ("Informed", "simulate"),
     "apportion.model.exact_sums": ("Statistics",),
     "apportion.model.sums": ("Sums",),
-}  # fmt: skip
+}
 _MODULES = {
     "confidence": "apportion.model.confidence",
     "estimators": "apportion.model.estimators",
@@ -113,31 +88,32 @@ _MODULES = {
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = [
-    "ApportionError",
-    "Conflict",
-    "IncompatibleState",
-    "Infeasible",
-    "InvalidValue",
-    "NotAllowed",
-    "ServiceUnavailable",
-    "SimulationFailed",
-    "StoreUnavailable",
-    "UnknownName",
-    "__version__",
-    *_MODULES,
-    *_HOME,
-]
-
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return _public_names()
     if name in _MODULES:
         return import_module(_MODULES[name])
-    if name in _HOME:
-        value = globals()[name] = getattr(import_module(_HOME[name]), name)
+    if not name.startswith("_") and (home := _HOME.get(name) or _listed_elsewhere().get(name)):
+        value = globals()[name] = getattr(import_module(home), name)
         return value
     raise AttributeError(f"module 'apportion' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted(_public_names())
+
+
+def _public_names() -> list[str]:
+    eager = [
+        name for name, value in globals().items() if isinstance(value, type) and issubclass(value, ApportionError)
+    ]
+    return sorted({*eager, "__version__", *_MODULES, *_HOME, *_listed_elsewhere()})
+
+
+@cache
+def _listed_elsewhere() -> dict[str, str]:
+    """Where policies and families of noise are defined; they are listed in their own tables and not again here."""
+    policies, noise = "apportion.policies.registry", "apportion.model.noise"
+    names = ("IndexPolicy", "Policy", *import_module(policies).POLICIES)
+    return {**dict.fromkeys(names, "apportion.policies"), **dict.fromkeys(import_module(noise).__all__, noise)}

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 import apportion as ap
 from apportion.campaigns.files import export_json, restore_json
 from apportion.campaigns.storage.store import Store, open_store
-from apportion.policies.choice import choose_policy
+from apportion.policies.registry import choose_policy
 
 ARMS = ("a", "b")
 

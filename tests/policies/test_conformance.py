@@ -3,7 +3,7 @@
 import pytest
 
 import apportion as ap
-from apportion.policies import FILES
+from apportion.policies import POLICIES
 from apportion.testing import POLICY_CHECKS
 
 CASES = {
@@ -53,4 +53,4 @@ def test_contract(case, check):
 
 def test_no_policy_is_exempt():
     made = {type(case if isinstance(case, ap.Policy) else case(2)).__name__ for case in CASES.values()}
-    assert made == set(FILES)
+    assert made == set(POLICIES)

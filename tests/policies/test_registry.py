@@ -8,8 +8,8 @@ import pytest
 
 import apportion as ap
 from apportion.campaigns.storage.store import open_store
-from apportion.policies import FILES, find_policy
-from apportion.policies.choice import choose_policy
+from apportion.policies import POLICIES, find_policy
+from apportion.policies.registry import choose_policy
 
 ARMS = ("x", "y")
 
@@ -163,8 +163,8 @@ def test_an_unknown_name_is_answered_with_names_that_can_be_chosen(module):
     sentence = str(caught.value)
     assert sentence.endswith(". One of your own is for Python: import the module that defines it first.")
     offered = sentence.partition("known are ")[2].partition(". ")[0].split(", ")
-    assert set(FILES) - set(offered) == {"Oracle"}
+    assert set(POLICIES) - set(offered) == {"Oracle"}
     assert "Twin" in offered
     for name in offered:
-        if name in (*FILES, "Twin"):
+        if name in (*POLICIES, "Twin"):
             choose_policy(name, 1.0)

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm
 
 import apportion as ap
-from apportion.policies import FILES, find_policy
+from apportion.policies import POLICIES, find_policy
 from apportion.policies.parameters import Number, parameter, parameters_of
 from apportion.policies.shared import log_odds_of_tail, recommended_tilt
 from apportion.testing import ContractBroken, check_policy
@@ -381,7 +381,7 @@ def test_a_bad_parameter_gets_one_sentence(sentence):
 
 
 def test_every_parameter_of_ours_is_constrained_where_it_is_declared():
-    for name in FILES:
+    for name in POLICIES:
         for declared in parameters_of(find_policy(name)):
             assert declared.constraint is not None, f"{name}.{declared.name}"
 

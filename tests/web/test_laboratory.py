@@ -18,7 +18,7 @@ from running import PATIENCE, service, until
 
 import apportion as ap
 from apportion.errors import InvalidValue, UnknownName
-from apportion.policies import FILES
+from apportion.policies import POLICIES
 from apportion.studies.scenarios import SCENARIOS
 from apportion.theory.guarantee import guaranteed_regret
 from apportion.web.laboratory import experiments, transition
@@ -129,7 +129,7 @@ def test_the_python_on_the_page_gives_the_same_numbers(laboratory, capsys, chang
 
 def test_every_policy_of_the_package_is_offered_and_runs(laboratory):
     offered = [policy["name"] for policy in describe_policies()]
-    assert sorted(offered) == sorted(FILES)
+    assert sorted(offered) == sorted(POLICIES)
     for names in (offered[:7], offered[7:]):
         definition = {
             **SMALL, "instance": {"means": [1.0, 0.2], "b": 1.0}, "policies": [{"name": name} for name in names],
@@ -338,7 +338,7 @@ def test_the_page_has_everything_and_nothing_inline(client):
     assert "<style" not in answer.text
     assert not re.search(r"\sstyle=|\son\w+=", answer.text)
     offer = json.loads(re.search(r'id="lab-offer">(.*?)</script>', answer.text, re.DOTALL).group(1))
-    assert {policy["name"] for policy in offer["policies"]} == set(FILES)
+    assert {policy["name"] for policy in offer["policies"]} == set(POLICIES)
     titles = [preset["title"] for preset in offer["presets"]]
     assert titles == [
         "One good arm", "Linear", "Clustered", "Nearly tied", "Research hours", "Venture capital", "Test kits"

@@ -49,7 +49,7 @@ def number(
     given = _finite(value)
     if given is not None and low <= given <= high and above < given < below:
         return given
-    raise refuse(name, _allowed("a number", low, high, above, below), value)
+    raise refuse(name, allowed_range("a number", low=low, high=high, above=above, below=below), value)
 
 
 def whole(name: str, value: Any, *, low: int | None = None, high: int | None = None) -> int:
@@ -62,9 +62,7 @@ def whole(name: str, value: Any, *, low: int | None = None, high: int | None = N
         given = int(value)
         if given == value and (low is None or given >= low) and (high is None or given <= high):
             return given
-    floor = -math.inf if low is None else low
-    ceiling = math.inf if high is None else high
-    raise refuse(name, _allowed("a whole number", floor, ceiling, -math.inf, math.inf), value)
+    raise refuse(name, allowed_range("a whole number", low=low, high=high), value)
 
 
 def _finite(value: Any) -> float | None:
@@ -78,7 +76,21 @@ def _finite(value: Any) -> float | None:
     return given if math.isfinite(given) else None
 
 
-def _allowed(kind: str, low: float, high: float, above: float, below: float) -> str:
+def allowed_range(
+    kind: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    above: float = -math.inf,
+    below: float = math.inf,
+) -> str:
+    """In words: the numbers with low ≤ x ≤ high and above < x < below.
+
+    >>> allowed_range("a number", low=0, below=1)
+    'a number in [0, 1)'
+    """
+    low = -math.inf if low is None else low
+    high = math.inf if high is None else high
     left, right = max(low, above), min(high, below)
     start = "(" if above >= low else "["
     end = ")" if below <= high else "]"

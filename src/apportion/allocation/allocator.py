@@ -290,7 +290,7 @@ class Allocator:
         state = {
             "format": FORMAT,
             "version": VERSION,
-            "policy": self.policy.kept(),
+            "policy": self.policy.to_state(),
             "horizon": self.horizon,
             "sigma": self.sigma,
             "level": self.level,

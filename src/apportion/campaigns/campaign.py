@@ -31,7 +31,7 @@ from apportion.campaigns.transactions import request_mark, write_key
 from apportion.campaigns.view import Arm as Arm
 from apportion.campaigns.view import View
 from apportion.errors import Conflict, InvalidValue
-from apportion.policies.choice import choose_policy
+from apportion.policies.registry import choose_policy
 
 # Characters of a name, of a campaign or a new arm.
 LONGEST_NAME = 200
@@ -267,7 +267,7 @@ class Campaign(View):
             if self._known(book.session, key, "setting", settings=changes) is not None:
                 return old
             wanted: dict[str, Any] = {**changes}
-            policy_before = book.ledger.allocator.policy.kept()
+            policy_before = book.ledger.allocator.policy.to_state()
             if {"budget", "step"} & set(wanted):
                 _dividable(wanted.get("budget", old.budget), wanted.get("step", old.step))
             if {"policy", "b", "sigma"} & set(wanted):
@@ -283,11 +283,11 @@ class Campaign(View):
                     own.update({name: wanted[name] for name in ("b", "sigma") if name in wanted and name in own})
                     policy = type(allocator.policy)(**own)
                 chosen, _ = choose_policy(policy, **kept)
-                wanted["policy"] = chosen.kept()
+                wanted["policy"] = chosen.to_state()
             book.ledger.change(wanted)
             new = book.ledger.settings
             was = {name: policy_before if name == "policy" else getattr(old, name) for name in wanted}
-            if new != old or book.ledger.allocator.policy.kept() != policy_before:
+            if new != old or book.ledger.allocator.policy.to_state() != policy_before:
                 book.note("setting", {"changes": _taken(wanted, book.ledger), "old": was}, key=key)
             return new
 
@@ -337,7 +337,7 @@ def _creation(arms: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
     roster = allocator.roster
     kept = [name for name, setting in SETTINGS.items() if name != "policy" and not setting.part_of]
     options = {
-        "policy": policy.kept(),
+        "policy": policy.to_state(),
         "arms": [arm["name"] for arm in roster],
         "minimum": {arm["name"]: arm["minimum"] for arm in roster if arm["minimum"] > 0.0},
         "maximum": {arm["name"]: arm["maximum"] for arm in roster if arm["maximum"] < 1.0},

@@ -16,7 +16,7 @@ from apportion.campaigns.files import Observation
 from apportion.errors import InvalidValue
 from apportion.model.exact_sums import Statistics
 from apportion.model.sums import Floats
-from apportion.policies.choice import choose_policy
+from apportion.policies.registry import choose_policy
 
 BAND = (0.05, 0.95)
 """The quantiles between which nine of ten simulated futures lie."""

@@ -20,10 +20,10 @@ from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.check import Check
 from apportion.campaigns.storage.database import address, forget_engine
 from apportion.policies import Policy
-from apportion.policies.choice import choose_policy
 from apportion.policies.odds import Odds
 from apportion.policies.oracle import Oracle
 from apportion.policies.pooled import Thompson
+from apportion.policies.registry import choose_policy
 from apportion.policies.uniform import Uniform
 from apportion.studies.scenarios import SCENARIOS, Scenario, Season, live_through, play_season
 

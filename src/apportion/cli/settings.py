@@ -75,9 +75,9 @@ def settings(
 
 def _can_do_without(held: Settings, policy: str | None, option: str) -> None:
     """Refuse to take b or sigma from a policy that needs it, as it does not learn it."""
-    from apportion.policies.choice import choose_policy, told_policy
+    from apportion.policies.registry import choose_policy, policy_from_plain
 
-    told = policy or told_policy({"name": held.policy, "parameters": held.parameters})
+    told = policy or policy_from_plain({"name": held.policy, "parameters": held.parameters})
     chosen, _ = choose_policy(told)
     try:
         type(chosen)(**{name: None if name == option else value for name, value in chosen.parameters.items()})

@@ -22,6 +22,11 @@ import numpy as np
 from apportion._common.compiled import generic, implements, kernel
 from apportion._common.validation import number, refuse
 
+# Every family, in the order in which people meet them; the package's names and the laboratory follow this list.
+__all__ = [  # noqa: RUF022
+    "Gaussian", "UniformNoise", "Rademacher", "CentredBernoulli", "Batch", "Laplace", "StudentT",
+]  # fmt: skip
+
 Generator = np.random.Generator
 
 _ROOT_THREE: Final = math.sqrt(3.0)
@@ -37,13 +42,14 @@ def draw_noise(noise: Any, amount: float, rng: Generator) -> float:  # type: ign
 class Noise(tuple[Any, ...]):
     """A family of standardised noise ξ: independent draws, mean 0. The base of every family.
 
-    A family has a `name`, a `proxy` (the smallest v with E e^(λξ) ≤ e^(vλ²/2) for all λ; infinite where there
-    is none) and a `variance` (1 unless said otherwise). Equality looks at the family as well as its
-    parameters: as bare tuples, `Gaussian()` and `Laplace()` would be equal.
+    A family has a `name`, a `title` for people, a `proxy` (the smallest v with E e^(λξ) ≤ e^(vλ²/2) for all λ;
+    infinite where there is none) and a `variance` (1 unless said otherwise). Equality looks at the family as well
+    as its parameters: as bare tuples, `Gaussian()` and `Laplace()` would be equal.
     """
 
     __slots__ = ()
     name: ClassVar[str]
+    title: ClassVar[str] = ""
     proxy: float
     variance: float = 1.0
 
@@ -83,6 +89,7 @@ class Gaussian(Noise, NamedTuple("_Gaussian", [])):
 
     __slots__ = ()
     name = "gaussian"
+    title = "Gaussian"
     proxy = 1.0
 
 
@@ -91,6 +98,7 @@ class UniformNoise(Noise, NamedTuple("_Uniform", [])):
 
     __slots__ = ()
     name = "uniform"
+    title = "Uniform"
     proxy = 1.0
 
 
@@ -99,6 +107,7 @@ class Rademacher(Noise, NamedTuple("_Rademacher", [])):
 
     __slots__ = ()
     name = "rademacher"
+    title = "Coin: +1 or −1"
     proxy = 1.0
 
 
@@ -114,6 +123,7 @@ class CentredBernoulli(Noise, NamedTuple("_Bernoulli", [("p", float)])):
 
     __slots__ = ()
     name = "bernoulli"
+    title = "Success or not, centred"
     proxy = 1.0
 
     def __new__(cls, p: float = 0.2) -> Self:
@@ -130,6 +140,7 @@ class Laplace(Noise, NamedTuple("_Laplace", [])):
 
     __slots__ = ()
     name = "laplace"
+    title = "Laplace"
     proxy = math.inf
 
 
@@ -141,6 +152,7 @@ class StudentT(Noise, NamedTuple("_StudentT", [("degrees", float)])):
 
     __slots__ = ()
     name = "student"
+    title = "Student's t"
     proxy = math.inf
 
     def __new__(cls, degrees: float = 5.0) -> Self:
@@ -163,6 +175,7 @@ class Batch(Noise, NamedTuple("_Batch", [("epochs", float), ("p", float)])):
 
     __slots__ = ()
     name = "batch"
+    title = "Batches of successes"
 
     def __new__(cls, epochs: float = 100.0, p: float = 0.5) -> Self:
         return super().__new__(cls, number("epochs", epochs, above=0), number("p", p, above=0, below=1))
@@ -228,9 +241,7 @@ def _batch(noise: Batch, amount: float, rng: Generator) -> float:
     return (successes - epochs * noise.p) / math.sqrt(epochs * noise.p * (1.0 - noise.p))
 
 
-_FAMILIES: Final[dict[str, type[Noise]]] = {
-    family.name: family for family in (Gaussian, UniformNoise, Rademacher, CentredBernoulli, Laplace, StudentT, Batch)
-}
+FAMILIES: Final[dict[str, type[Noise]]] = {family.name: family for family in (globals()[name] for name in __all__)}
 
 
 def noise_family(value: Any) -> Noise:
@@ -245,9 +256,9 @@ def noise_family(value: Any) -> Noise:
         return value
     given = dict(value) if isinstance(value, Mapping) else {"name": value}
     name = given.pop("name", None)
-    family = _FAMILIES.get(name) if isinstance(name, str) else None
+    family = FAMILIES.get(name) if isinstance(name, str) else None
     if family is None:
-        names = ", ".join(repr(known) for known in _FAMILIES)
+        names = ", ".join(repr(known) for known in FAMILIES)
         raise refuse("noise", f"one of {names}, or a noise record", value)
     fields: tuple[str, ...] = family._fields  # type: ignore[attr-defined]
     if unknown := sorted(set(map(str, given)) - set(fields)):

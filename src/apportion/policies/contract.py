@@ -24,7 +24,6 @@ Squares(b=0.75)
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple, dataclass_transform
 
@@ -32,7 +31,7 @@ import numpy as np
 
 from apportion._common import validation
 from apportion._common.compiled import compiled, generic, implements, kernel
-from apportion.errors import InvalidValue, UnknownName
+from apportion.errors import InvalidValue
 from apportion.model.sums import MANY_ARMS, Floats, Sums
 from apportion.policies.parameters import parameter, parameters_of
 
@@ -167,7 +166,7 @@ class Policy:
         plain = {name: _plain(value) for name, value in self.parameters.items()}
         return {"name": type(self).__name__, "parameters": plain}
 
-    def kept(self) -> dict[str, Any]:
+    def to_state(self) -> dict[str, Any]:
         """`to_dict` for saved state: with the home of a class that is not ours, as two may have one name."""
         cls = type(self)
         return self.to_dict() if is_ours(cls) else {**self.to_dict(), "home": home(cls)}
@@ -181,11 +180,6 @@ def home(cls: type) -> str:
 def is_ours(cls: type) -> bool:
     """Whether a class is part of this package."""
     return cls.__module__.startswith("apportion.")
-
-
-def required(cls: Any) -> tuple[str, ...]:
-    """The parameters that a policy class cannot do without."""
-    return tuple(declared.name for declared in parameters_of(cls) if declared.required)
 
 
 def _plain(value: Any) -> Any:
@@ -214,52 +208,6 @@ def _record_type(cls: type[Policy]) -> type:
     record.__module__ = cls.__module__
     record.__qualname__ = f"{cls.__qualname__}.Record"
     return record
-
-
-def policy_from_dict(state: dict[str, Any], find: Callable[[str, str | None], type[Policy]]) -> Policy:
-    """The policy that `Policy.to_dict` or `Policy.kept` wrote; `find` turns a name and a home into the class.
-
-    A parameter that is missing takes its default: state that was saved before a policy learned a new one loads.
-    """
-    parameters = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in state["parameters"].items()
-    }
-    cls = find(state["name"], state.get("home"))
-    try:
-        return cls(**parameters)
-    except TypeError as error:
-        raise InvalidValue(f"Policy {state['name']} does not take these parameters: {parameters}.") from error
-
-
-def registered(name: str, where: str | None = None) -> type[Policy] | None:
-    """The class of that name whose home is `where`, or the only one of that name; None where there is none.
-
-    The only one will do: older releases kept no home, and a class may have moved, from `__main__` to a module say.
-    But ours never stands in for one that has a home, which is not ours.
-    """
-    found = Policy._registry.get(name, {})
-    if where is not None:
-        if where in found:
-            return found[where]
-        found = {place: cls for place, cls in found.items() if not is_ours(cls)}
-    if len(found) > 1:
-        homes = ", ".join(sorted(found))
-        if where is None:
-            advice = "Give the policy itself, or import the module of one alone."
-            raise UnknownName(f"Policy '{name}' is not known by its name alone: there are {homes}. {advice}")
-        advice = "Import the module that defines it first."
-        raise UnknownName(f"Policy '{where}' is not known; of that name are {homes}. {advice}")
-    return next(iter(found.values()), None)
-
-
-def own_names() -> set[str]:
-    """The names of all policies that are not ours and that need to be told nothing but b."""
-    return {
-        name
-        for name, classes in Policy._registry.items()
-        for cls in classes.values()
-        if not is_ours(cls) and set(required(cls)) <= {"b"}
-    }
 
 
 def known_horizon(policy: str, own: int | None, given: int | None) -> int:

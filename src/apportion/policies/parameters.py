@@ -35,6 +35,10 @@ class Constraint(Protocol):
     def help(self) -> str:
         """A few words for people."""
 
+    @property
+    def allowed(self) -> str:
+        """What is allowed, in words."""
+
     def check(self, name: str, value: Any) -> Any:
         """`value` as the type it should have; `InvalidValue` where it is not allowed."""
 
@@ -50,6 +54,11 @@ class Number:
     below: float = math.inf
     help: str = ""
 
+    @property
+    def allowed(self) -> str:
+        """What is allowed, in words."""
+        return validation.allowed_range("a number", low=self.low, high=self.high, above=self.above, below=self.below)
+
     def check(self, name: str, value: Any) -> float:
         """`value` as a float."""
         return validation.number(name, value, low=self.low, high=self.high, above=self.above, below=self.below)
@@ -62,6 +71,11 @@ class Whole:
     kind: ClassVar[str] = "number"
     low: int | None = None
     help: str = ""
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed, in words."""
+        return validation.allowed_range("a whole number", low=self.low)
 
     def check(self, name: str, value: Any) -> int:
         """`value` as an int."""
@@ -76,6 +90,11 @@ class OneOf:
     options: tuple[str, ...]
     help: str = ""
 
+    @property
+    def allowed(self) -> str:
+        """What is allowed, in words."""
+        return "one of " + ", ".join(map(repr, self.options))
+
     def check(self, name: str, value: Any) -> str:
         """`value` itself."""
         return validation.choice(name, value, self.options)
@@ -88,6 +107,11 @@ class Flag:
     kind: ClassVar[str] = "flag"
     help: str = ""
 
+    @property
+    def allowed(self) -> str:
+        """What is allowed, in words."""
+        return "True or False"
+
     def check(self, name: str, value: Any) -> bool:
         """`value` itself."""
         return validation.flag(name, value)
@@ -99,6 +123,11 @@ class NumberPerArm:
 
     kind: ClassVar[str] = "numbers"
     help: str = ""
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed, in words."""
+        return "a list of numbers, one per arm"
 
     def check(self, name: str, value: Any) -> tuple[float, ...]:
         """`value` as a tuple of floats."""
@@ -134,6 +163,12 @@ class Parameter:
     def required(self) -> bool:
         """Whether it must be given."""
         return self.default is dataclasses.MISSING
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed, in words."""
+        words = "anything" if self.constraint is None else self.constraint.allowed
+        return words if self.default is not None else f"{words}, or None"
 
     def check(self, value: Any) -> Any:
         """`value` as the type it should have; `InvalidValue` where it is not allowed."""

@@ -140,7 +140,7 @@ class Plan:
             "policies": [
                 {"informed": item.cls.__name__, "parameters": dict(item.parameters)}
                 if isinstance(item, Informed)
-                else item.kept()
+                else item.to_state()
                 for item in self.policies
             ],
             "instances": [instance.to_dict() for instance in self.instances],

@@ -168,7 +168,7 @@ def check_compiled(make: Make) -> None:
 def check_json(make: Make) -> None:
     """A policy, and an allocator in the middle of a run, survive JSON and go on as before."""
     policy = _for_arms(make, 3)
-    copy = policy_from_dict(json.loads(json.dumps(policy.kept())))
+    copy = policy_from_dict(json.loads(json.dumps(policy.to_state())))
     _require(copy == policy, f"JSON must bring back the same policy; got {copy.label}", policy)
     allocator = Allocator(policy, ("a", "b", "c"), seed=4, horizon=50)
     noise = np.random.default_rng(8)

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request
 from apportion._common import validation
 from apportion.campaigns.campaign import Campaign
 from apportion.errors import InvalidValue
-from apportion.policies.choice import told_policy
+from apportion.policies.registry import policy_from_plain
 from apportion.web.api import examples, requests, responses
 from apportion.web.api.describe import PREFIX, TAGGED, Key, Limit, Name, told
 from apportion.web.guard.security import Reader, Writer
@@ -82,7 +82,7 @@ def summary(request: Request, name: str, version: int) -> dict[str, Any]:
 )
 def create(request: Request, body: requests.NewCampaign, visitor: Writer, key: Key = None) -> Any:
     """Begin a campaign. What is left out of b and sigma is learned from the outcomes, or assumed; `notes` says."""
-    options = {**body.model_dump(), "policy": told_policy(body.policy)}
+    options = {**body.model_dump(), "policy": policy_from_plain(body.policy)}
     campaign = Campaign.create(options.pop("name"), options.pop("arms"), **options, key=key, db=db_of(request))
     where = f"{PREFIX}/campaigns/{quote(campaign.name, safe='')}"
     return answer(campaign.status().to_dict(), 201, {"Location": where})
@@ -124,7 +124,7 @@ def change(request: Request, name: Name, body: requests.ChangeSettings, visitor:
     """Change the settings that are given. Another b, half_life, window or robust counts all outcomes anew."""
     changes = body.model_dump(exclude_unset=True)
     if "policy" in changes:
-        changes["policy"] = told_policy(body.policy)
+        changes["policy"] = policy_from_plain(body.policy)
     return answer(open_campaign(request, name).change(key=key, **changes))
 
 

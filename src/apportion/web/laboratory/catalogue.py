@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
-from apportion.model.noise import Batch, CentredBernoulli, Noise, StudentT
-from apportion.policies import FILES, Policy, find_policy
-from apportion.policies.parameters import OneOf, Parameter, parameters_of
+from apportion.model.noise import FAMILIES as NOISE_FAMILIES
+from apportion.model.noise import Noise
+from apportion.policies import POLICIES, Policy, find_policy
+from apportion.policies.parameters import OneOf, Parameter
+from apportion.policies.registry import parameters
 from apportion.simulation.families import FAMILIES, means_of
 from apportion.studies.scenarios import SCENARIOS, Scenario
-
-# The order in which people meet the policies: ours, those of the paper, the classical ones, the yardsticks.
-ORDER = (
-    "Recommended", "Odds", "Maillard", "Matching", "AdaptiveElimination", "SuccessiveElimination", "EpsilonGreedy",
-    "Thompson", "UCB", "FollowTheLeader", "Hedge", "Uniform", "Oracle",
-)  # fmt: skip
 
 # The truth about the means is what `Oracle` is there for: nobody types it in.
 TOLD_ALWAYS = ("means",)
@@ -75,29 +72,24 @@ def presets() -> list[Preset]:
     return [*shapes, *(unit_scenario(scenario) for scenario in SCENARIOS)]
 
 
-NOISES: dict[str, tuple[str, type[Noise] | None]] = {
-    "gaussian": ("Gaussian", None),
-    "uniform": ("Uniform", None),
-    "rademacher": ("Coin: +1 or −1", None),
-    "bernoulli": ("Success or not, centred", CentredBernoulli),
-    "batch": ("Batches of successes", Batch),
-    "laplace": ("Laplace (no guarantee covers it)", None),
-    "student": ("Student's t (no guarantee covers it)", StudentT),
-}
-
-
 def describe_noises() -> list[dict[str, Any]]:
     """The families of noise with the parameters they take."""
-    return [
-        {"name": name, "title": title, "parameters": {} if family is None else family().describe() | {"name": name}}
-        for name, (title, family) in NOISES.items()
-    ]
+    return [_describe_noise(family()) for family in NOISE_FAMILIES.values()]
+
+
+def _describe_noise(noise: Noise) -> dict[str, Any]:
+    described = noise.describe()
+    covered = "" if math.isfinite(noise.proxy) else " (no guarantee covers it)"
+    return {
+        "name": noise.name,
+        "title": (noise.title or noise.name.capitalize()) + covered,
+        "parameters": described if len(described) > 1 else {},
+    }
 
 
 def describe_policies() -> list[dict[str, Any]]:
     """Every policy of the package: what it does, what it needs, and what can be set."""
-    missing = set(FILES) - set(ORDER)  # one that is new is offered last, never left out
-    return [describe_policy(find_policy(name)) for name in (*ORDER, *sorted(missing))]
+    return [describe_policy(find_policy(name)) for name in POLICIES]
 
 
 def describe_policy(cls: type[Policy]) -> dict[str, Any]:
@@ -106,7 +98,7 @@ def describe_policy(cls: type[Policy]) -> dict[str, Any]:
     >>> [(p["name"], p["kind"]) for p in describe_policy(find_policy("UCB"))["parameters"]]
     [('index', 'choice'), ('sigma', 'number'), ('horizon', 'number')]
     """
-    own = [parameter for parameter in parameters_of(cls) if parameter.name not in TOLD_ALWAYS]
+    own = [parameter for parameter in parameters(cls) if parameter.name not in TOLD_ALWAYS]
     ordered = sorted(own, key=lambda parameter: parameter.name in TRUTHS)  # what is the policy's own comes first
     return {
         "name": cls.__name__,

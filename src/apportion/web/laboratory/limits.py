@@ -9,7 +9,7 @@ from typing import Any
 from apportion._common import validation
 from apportion.errors import InvalidValue
 from apportion.model.law import Instance
-from apportion.policies import FILES, find_policy
+from apportion.policies import POLICIES, find_policy
 from apportion.simulation.families import means_of
 from apportion.simulation.plan import Informed, Plan, make_plan
 
@@ -72,7 +72,7 @@ def _instance(given: Any) -> Instance:
 
 def _policy(given: Any) -> Informed:
     entry = _mapping("policies", given, ("name", "parameters"))
-    cls = find_policy(validation.choice("name", entry.get("name"), tuple(FILES)))
+    cls = find_policy(validation.choice("name", entry.get("name"), tuple(POLICIES)))
     takes = tuple(field.name for field in dataclasses.fields(cls) if field.name != "means")  # type: ignore[arg-type]
     parameters = entry.get("parameters") or {}
     if not isinstance(parameters, Mapping) or any(name not in takes for name in parameters):

@@ -13,8 +13,8 @@ from apportion._common.formatting import percent, readable
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.status import Status
 from apportion.errors import ApportionError
-from apportion.policies import FILES
-from apportion.policies.choice import choose_policy
+from apportion.policies import POLICIES
+from apportion.policies.registry import choose_policy
 from apportion.web.guard.security import PageReader, Visitor
 from apportion.web.pages.leaderboard import board
 from apportion.web.pages.over_time import Charts, news
@@ -188,7 +188,7 @@ _FIELDS = (
 def policy_names(b: float, sigma: float | None, own: str) -> tuple[str, ...]:
     """The policies that can be chosen by name alone, and the one there is."""
     found = []
-    for name in FILES:
+    for name in POLICIES:
         try:
             choose_policy(name, b, sigma)
         except ApportionError:

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Body, Depends, Query, Request
 from starlette.responses import Response
 
 from apportion._common import validation
-from apportion.policies import FILES
+from apportion.policies import POLICIES
 from apportion.simulation.families import means_of
 from apportion.web.api import laboratory as api
 from apportion.web.guard.security import PageReader, check_form
@@ -64,7 +64,7 @@ def show_laboratory(request: Request, visitor: PageReader) -> Response:
         "powers": POWERS,
     }  # fmt: skip
     return page(
-        request, "laboratory.html", visitor, place="laboratory", offer=_offer(), slider=slider, count=len(FILES),
+        request, "laboratory.html", visitor, place="laboratory", offer=_offer(), slider=slider, count=len(POLICIES),
         style_ids=style_ids(),
     )  # fmt: skip
 

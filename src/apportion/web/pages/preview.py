@@ -13,7 +13,7 @@ from apportion._common.formatting import percent, readable
 from apportion.allocation.allocator import Allocator
 from apportion.model.sums import Floats
 from apportion.policies import Auto, Uniform
-from apportion.policies.choice import DEFAULT_B, choose_policy
+from apportion.policies.registry import DEFAULT_B, choose_policy
 from apportion.web.pages.shared import money
 
 PERIODS = 50

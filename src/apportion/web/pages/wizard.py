@@ -20,7 +20,7 @@ from apportion.campaigns.campaign import Campaign, campaign_name
 from apportion.campaigns.files import import_history, read_history
 from apportion.campaigns.settings import SETTINGS
 from apportion.errors import ApportionError, Conflict, InvalidValue
-from apportion.policies.choice import DEFAULT_B
+from apportion.policies.registry import DEFAULT_B
 from apportion.web.guard.security import PageReader, PageWriter, Refused, Visitor
 from apportion.web.pages.actions import level_of, typed_of
 from apportion.web.pages.campaign import policy_names
