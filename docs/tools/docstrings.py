@@ -24,7 +24,8 @@ class Doctests(griffe.Extension):
         """Called once, when the whole package was read."""
         for name in set(apportion.__all__) - set(pkg.members):
             found = getattr(apportion, name)
-            pkg.set_member(name, griffe.Alias(name, f"{found.__module__}.{found.__qualname__}"))
+            if isinstance(found, type):
+                pkg.set_member(name, griffe.Alias(name, f"{found.__module__}.{found.__qualname__}"))
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Called once for each module, class, function and attribute."""
