@@ -107,7 +107,7 @@ def test_every_setting_is_on_the_page_of_settings():
     options = {parameter.name for parameter in dict(every_command())["apportion new"].params}
     assert (given | set(Settings._fields)) - described == set()
     assert described - given - set(Settings._fields) == set()
-    assert options - described == {"pin", "json", "help"} & options  # `--pin` is `pinned`
+    assert options - described == {"json", "help"} & options
 
 
 # Environment

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from apportion.campaigns.settings import SETTINGS
+from apportion.cli.setting_options import with_settings
 from apportion.errors import ApportionError, InvalidValue
 
 
@@ -32,28 +34,13 @@ Ticket = Annotated[int | None, typer.Option(help="Which split; the open one by d
 Key = Annotated[str | None, typer.Option(help="A name for this write: sent again with it, it is done once.")]
 
 
+@with_settings(SETTINGS, before="db")
 def new(
     name: Annotated[str | None, typer.Argument(help="The campaign's name.")] = None,
     arms: Annotated[str | None, typer.Option(help="The arms' names, with commas between.")] = None,
-    budget: Annotated[float | None, typer.Option(help="The budget of a period.")] = None,
-    unit: Annotated[str | None, typer.Option(help="What the budget is counted in, EUR say.")] = None,
-    whole: Annotated[bool, typer.Option("--whole", help="Amounts are whole units.")] = False,
-    step: Annotated[float | None, typer.Option(help="Amounts are multiples of this.")] = None,
-    minimum: Annotated[list[str] | None, typer.Option("--min", help="arm=share: the smallest share.")] = None,
-    maximum: Annotated[list[str] | None, typer.Option("--max", help="arm=share: the largest share.")] = None,
-    pin: Annotated[list[str] | None, typer.Option("--pin", help="arm=share: a fixed share.")] = None,
-    policy: Annotated[str, typer.Option(help="How to decide.")] = "auto",
-    b: Annotated[float | None, typer.Option(help="How much a small share reveals: 0 nothing, 1 all.")] = None,
-    sigma: Annotated[float | None, typer.Option(help="The scale of the noise of one unit.")] = None,
-    horizon: Annotated[int | None, typer.Option(help="How many periods there will be.")] = None,
-    half_life: Annotated[float | None, typer.Option(help="Periods until an outcome counts half.")] = None,
-    window: Annotated[int | None, typer.Option(help="Only so many periods count, the last ones.")] = None,
-    robust: Annotated[bool, typer.Option("--robust", help="Trim wild outcomes.")] = False,
-    level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
-    minimise: Annotated[bool, typer.Option("--minimise", help="Outcomes are costs: less is better.")] = False,
-    seed: Annotated[int | None, typer.Option(help="The seed of everything that is drawn.")] = None,
     db: Db = None,
     json: Json = False,
+    **given: Any,
 ) -> None:
     """Begin a campaign. On a terminal, what is missing is asked for.
 
@@ -63,23 +50,26 @@ def new(
     from apportion.cli import show
 
     asking = sys.stdin.isatty() and not json
-    if asking and None in (name, arms, budget):
+    if asking and None in (name, arms, given["budget"]):
         name = name or typer.prompt("Name of the campaign")
         arms = arms or typer.prompt("Arms, with commas between")
-        budget = typer.prompt("Budget of a period", value_proc=_budget) if budget is None else budget
-        unit = unit or typer.prompt("Counted in (EUR, hours, kits; may be empty)", default="", show_default=False)
-        whole = whole or (step is None and typer.confirm("Whole units only?", default=False))
-    if name is None or arms is None or budget is None:
-        lacking = {"NAME": name, "--arms": arms, "--budget": budget}
+        if given["budget"] is None:
+            given["budget"] = typer.prompt("Budget of a period", value_proc=_budget)
+        if not given["unit"]:
+            question = "Counted in (EUR, hours, kits; may be empty)"
+            given["unit"] = typer.prompt(question, default="", show_default=False)
+        if not given["whole"] and given["step"] is None:
+            given["whole"] = typer.confirm("Whole units only?", default=False)
+    if name is None or arms is None or given["budget"] is None:
+        lacking = {"NAME": name, "--arms": arms, "--budget": given["budget"]}
         missing = [option for option, value in lacking.items() if value is None]
         raise InvalidValue(f"`apportion new` needs {' and '.join(missing)}; see `apportion new --help`.")
-    campaign = Campaign.create(
-        name, [arm.strip() for arm in arms.split(",")], budget=budget, db=db, unit=unit or None, policy=policy, b=b,
-        sigma=sigma, horizon=horizon, minimum=show.numbers(minimum or (), "minimum") or None,
-        maximum=show.numbers(maximum or (), "maximum") or None, pinned=show.numbers(pin or (), "pin") or None,
-        whole=whole, step=step, half_life=half_life, window=window, robust=robust, level=level, minimise=minimise,
-        seed=seed,
-    )  # fmt: skip
+    for setting in SETTINGS.values():
+        if setting.kind == "shares":
+            given[setting.name] = show.numbers(given[setting.name] or (), setting.name) or None
+        elif setting.kind == "text":
+            given[setting.name] = given[setting.name] or None
+    campaign = Campaign.create(name, [arm.strip() for arm in arms.split(",")], db=db, **given)
     if json:
         show.show_json(campaign.status().to_dict())
         return

@@ -2,49 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from apportion._common import validation
+from apportion.campaigns.settings import CHANGEABLE
 from apportion.cli.campaign import Db, Json, Name, open_campaign
+from apportion.cli.setting_options import option_name, with_settings
 from apportion.errors import InvalidValue
 
 if TYPE_CHECKING:
     from apportion.campaigns.campaign import Campaign
     from apportion.campaigns.settings import Settings
 
-# The settings that may be without a value; b and sigma are then learned.
+# What a policy may learn, and so do without.
 NOISE = ("b", "sigma")
-UNSETTABLE = ("unit", *NOISE, "horizon", "step", "half_life", "window")
+UNSETTABLE = {option_name(name): name for name, setting in CHANGEABLE.items() if setting.nullable}
 
 
-def _spelled(names: Iterable[str]) -> list[str]:
-    """As they are typed on the command line."""
-    return [name.replace("_", "-") for name in names]
-
-
+@with_settings(CHANGEABLE, before="unset", change=True)
 def settings(
     name: Name,
-    budget: Annotated[float | None, typer.Option(help="The budget of a period.")] = None,
-    unit: Annotated[str | None, typer.Option(help="What it is counted in.")] = None,
-    policy: Annotated[str | None, typer.Option(help="How to decide.")] = None,
-    b: Annotated[float | None, typer.Option(help="How much a small share reveals.")] = None,
-    sigma: Annotated[float | None, typer.Option(help="The scale of the noise.")] = None,
-    horizon: Annotated[int | None, typer.Option(help="How many periods there will be.")] = None,
-    step: Annotated[float | None, typer.Option(help="Amounts are multiples of this.")] = None,
-    half_life: Annotated[float | None, typer.Option(help="Periods until an outcome counts half.")] = None,
-    window: Annotated[int | None, typer.Option(help="Only the last so many periods count; 0: all.", min=0)] = None,
-    robust: Annotated[bool | None, typer.Option("--robust/--no-robust", help="Trim wild outcomes.")] = None,
-    level: Annotated[float | None, typer.Option(help="The level of the intervals.")] = None,
     unset: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help=f"Do without: {', '.join(_spelled(UNSETTABLE))}.")
+        list[str] | None, typer.Option(metavar="NAME", help=f"Do without: {', '.join(UNSETTABLE)}.")
     ] = None,
     db: Db = None,
     json: Json = False,
+    **given: Any,
 ) -> None:
-    """Show the settings, or change those that are given; another b counts the whole history anew.
+    """Show the settings, or change those that are given.
 
     Example: apportion settings ads --budget 6000 --sigma 35 --unset half-life
     """
@@ -52,20 +39,19 @@ def settings(
     from apportion.cli import show
 
     campaign = open_campaign(name, db)
-    given = {"budget": budget, "unit": unit, "policy": policy, "b": b, "sigma": sigma, "horizon": horizon,
-             "step": step, "half_life": half_life, "window": window, "robust": robust, "level": level}  # fmt: skip
     changes: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
-    if window == 0:
+    if given["window"] == 0:  # no window
         changes["window"] = None
-    for option in unset or ():
-        place = option.replace("-", "_")
-        if place not in UNSETTABLE:
-            raise validation.refuse("--unset", f"one of {', '.join(_spelled(UNSETTABLE))}", option)
-        if given[place] is not None:
-            raise InvalidValue(f"`--{option.replace('_', '-')}` is given a value and unset at once; choose one.")
-        if place in NOISE:
-            _can_do_without(campaign.settings, policy, place)
-        changes[place] = None
+    for typed in unset or ():
+        option = option_name(typed)
+        if option not in UNSETTABLE:
+            raise validation.refuse("--unset", f"one of {', '.join(UNSETTABLE)}", typed)
+        setting = UNSETTABLE[option]
+        if given[setting] is not None:
+            raise InvalidValue(f"`--{option}` is given a value and unset at once; choose one.")
+        if setting in NOISE:
+            _can_do_without(campaign.settings, given["policy"], setting)
+        changes[setting] = None
     now = campaign.change(**changes) if changes else campaign.settings
     if json:
         show.show_json(now)

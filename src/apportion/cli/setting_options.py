@@ -1,0 +1,58 @@
+"""Settings of campaigns as options of commands, made from their declaration."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from apportion.campaigns.settings import Setting
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+_TYPES: dict[str, Any] = {
+    "number": float, "whole": int, "flag": bool, "text": str, "policy": str, "shares": list[str],
+}  # fmt: skip
+
+
+def option_name(name: str) -> str:
+    """A setting as it is typed on the command line: half-life."""
+    return name.replace("_", "-")
+
+
+def with_settings(
+    settings: Mapping[str, Setting], *, before: str, change: bool = False
+) -> Callable[[Command], Command]:
+    """Give a command that takes `**given` an option for each setting, shown before one of its own options.
+
+    With `change` nothing has a default, and a flag can be switched off too.
+    """
+
+    def decorate(command: Command) -> Command:
+        own = inspect.signature(command, eval_str=True)
+        parameters = [each for each in own.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
+        place = [each.name for each in parameters].index(before)
+        parameters[place:place] = [_parameter(setting, change) for setting in settings.values()]
+        command.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return command
+
+    return decorate
+
+
+def _parameter(setting: Setting, change: bool) -> inspect.Parameter:
+    name = f"--{option_name(setting.option or setting.name)}"
+    if setting.kind == "flag" and change:
+        name += f"/--no-{option_name(setting.name)}"
+    says = f"{setting.help.rstrip('.')}: arm=share." if setting.kind == "shares" else setting.help
+    if change and setting.recounts:
+        says += " Counts all outcomes again."
+    typed = _TYPES[setting.kind]
+    default = None if change else setting.default
+    return inspect.Parameter(
+        setting.name,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        default=default,
+        annotation=Annotated[typed | None if default is None else typed, typer.Option(name, help=says)],
+    )
