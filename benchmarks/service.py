@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import apportion as ap
-from apportion.campaigns.storage.database import address, forget_engine
+from apportion.campaigns.storage.address import database_url
+from apportion.campaigns.storage.database import close_engine
 from benchmarks.clients import RETURN
 from benchmarks.table import Row
 
@@ -92,7 +93,7 @@ def _load(db: str, names: list[str], workers: int) -> Load:
         rate = len(trips) / (max(ends) - min(begins))
         return Load(rate, trips[len(trips) // 2], slowest, cpu / len(trips), wrong, totals)
     finally:
-        forget_engine(address(db))
+        close_engine(database_url(db))
 
 
 def _inspect(db: str, names: list[str], said: list[Any]) -> tuple[int, tuple[int, float, float]]:

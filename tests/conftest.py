@@ -41,9 +41,10 @@ def postgres(postgres_server):
     postgres_server.psql(f"CREATE DATABASE {name};")
     url = postgres_server.get_uri(database=name)
     yield url
-    from apportion.campaigns.storage.database import address, forget_engine
+    from apportion.campaigns.storage.address import database_url
+    from apportion.campaigns.storage.database import close_engine
 
-    forget_engine(address(url))
+    close_engine(database_url(url))
 
 
 @pytest.fixture
@@ -52,9 +53,10 @@ def sqlite():
     folder = tempfile.mkdtemp(prefix="ap-lite-", dir=FOLDER)
     path = os.path.join(folder, "campaigns.db")
     yield path
-    from apportion.campaigns.storage.database import address, forget_engine
+    from apportion.campaigns.storage.address import database_url
+    from apportion.campaigns.storage.database import close_engine
 
-    forget_engine(address(path))
+    close_engine(database_url(path))
     shutil.rmtree(folder, ignore_errors=True)
 
 

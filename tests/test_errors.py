@@ -5,14 +5,14 @@ import sys
 
 import apportion as ap
 from apportion import client
-from apportion.campaigns.storage import database
+from apportion.campaigns.storage import address
 from apportion.simulation import plan
 
 NAMES = ("StoreUnavailable", "ServiceUnavailable", "NotAllowed", "SimulationFailed")
 
 
 def test_errors_have_one_definition_wherever_they_are_imported_from():
-    assert ap.StoreUnavailable is database.StoreUnavailable
+    assert ap.StoreUnavailable is address.StoreUnavailable
     assert (ap.ServiceUnavailable, ap.NotAllowed) == (client.ServiceUnavailable, client.NotAllowed)
     assert ap.SimulationFailed is plan.SimulationFailed
     assert all(issubclass(getattr(ap, name), ap.ApportionError) for name in NAMES)

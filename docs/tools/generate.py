@@ -123,9 +123,10 @@ def http_page() -> str:
                     if operation["tags"][0] == tag["name"]:
                         parts.append(route_section(method.upper(), path, operation, described))
         parts.append(pages_section(app, described))
-        from apportion.campaigns.storage.database import address, forget_engine
+        from apportion.campaigns.storage.address import database_url
+        from apportion.campaigns.storage.database import close_engine
 
-        forget_engine(address(Path(folder) / "campaigns.db"))
+        close_engine(database_url(Path(folder) / "campaigns.db"))
     return "\n".join(parts).rstrip() + "\n"
 
 

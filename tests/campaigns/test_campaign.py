@@ -195,11 +195,12 @@ def test_a_snapshot_that_was_tampered_with_is_found_and_repaired(campaign, sqlit
 
 
 def test_an_event_that_was_tampered_with_is_found(campaign, sqlite):
-    from apportion.campaigns.storage.database import address, engine_for
+    from apportion.campaigns.storage.address import database_url
+    from apportion.campaigns.storage.database import engine_for
 
     for _ in range(40):
         campaign.record(campaign.split().ticket, {"a": 1.0, "b": 2.0})
-    with engine_for(address(sqlite)).begin() as connection:
+    with engine_for(database_url(sqlite)).begin() as connection:
         connection.execute(sa.text("UPDATE events SET payload = replace(payload, '2.0', '9.0') WHERE number = 9"))
     assert not campaign.check().ok
 
@@ -380,10 +381,11 @@ def test_snapshots_are_kept_all_along_however_writes_are_cut(campaign, sqlite):
 
 
 def test_a_range_of_tickets_is_found_by_its_index(campaign, sqlite):
-    from apportion.campaigns.storage.database import address, engine_for
+    from apportion.campaigns.storage.address import database_url
+    from apportion.campaigns.storage.database import engine_for
 
     said = []
-    engine = engine_for(address(sqlite))
+    engine = engine_for(database_url(sqlite))
 
     @sa.event.listens_for(engine, "before_cursor_execute")
     def note(connection, cursor, statement, parameters, context, many):

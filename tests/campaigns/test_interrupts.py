@@ -8,20 +8,22 @@ from sqlalchemy.pool import QueuePool
 import apportion as ap
 from apportion.campaigns import transactions
 from apportion.campaigns.state import BookedAllocator, Ledger
-from apportion.campaigns.storage import store
-from apportion.campaigns.storage.database import address, engine_for
-from apportion.campaigns.storage.fair_lock import Turn
+from apportion.campaigns.storage import session, store
+from apportion.campaigns.storage.address import database_url
+from apportion.campaigns.storage.database import engine_for
+from apportion.campaigns.storage.fair_lock import FairLock
+from apportion.campaigns.storage.group_commit import WriteGroup
 from apportion.campaigns.storage.store import open_store
 
 ARMS = ("a", "b")
 
 # Where a write may be interrupted, in the order in which it comes by.
 MOMENTS = [
-    (Turn, "wait"), (store.Store, "_join"), (store.Store, "_begin"), (transactions.Desk, "_catch_up"),
+    (FairLock, "wait"), (store.Store, "_join"), (store.Store, "_begin"), (transactions.Desk, "_catch_up"),
     (BookedAllocator, "_believe"), (BookedAllocator, "ask_booked"), (transactions._Book, "note"),
     (transactions.Desk, "_keep"),
-    (store.Session, "append"), (Ledger, "text"), (store.Session, "save"), (store.Store, "_finish"),
-    (store._Group, "finish"), (sa.Connection, "commit"), (sa.Connection, "close"),
+    (session.Session, "append"), (Ledger, "text"), (session.Session, "save"), (store.Store, "_finish"),
+    (WriteGroup, "finish"), (sa.Connection, "commit"), (sa.Connection, "close"),
 ]  # fmt: skip
 
 
@@ -92,7 +94,7 @@ def test_an_interrupted_statement_does_not_block_the_next_write(sqlite, monkeypa
                 campaign.split()
             except KeyboardInterrupt as error:
                 held.append(error)  # as an interactive session holds the last one
-        with engine_for(address(sqlite)).connect() as other:
+        with engine_for(database_url(sqlite)).connect() as other:
             other.exec_driver_sql("PRAGMA busy_timeout = 0")
             other.exec_driver_sql("ROLLBACK")
             other.exec_driver_sql("BEGIN IMMEDIATE")
@@ -152,7 +154,7 @@ def test_a_database_that_went_back_is_read_again(campaign, db, moved_on):
     """A copy was put in its place, or a server took over that had not got the last commits."""
     for _ in range(4):
         campaign.split()
-    with engine_for(address(db)).connect().execution_options(apportion_writing=True) as connection:
+    with engine_for(database_url(db)).connect().execution_options(apportion_writing=True) as connection:
         connection.execute(sa.text("DELETE FROM events WHERE number > 65"))
         connection.execute(sa.text("DELETE FROM snapshots WHERE number > 65"))
         if moved_on:  # and others have written as much since

@@ -6,7 +6,8 @@ import pytest
 import sqlalchemy as sa
 
 import apportion as ap
-from apportion.campaigns.storage.database import address, engine_for
+from apportion.campaigns.storage.address import database_url
+from apportion.campaigns.storage.database import engine_for
 from apportion.campaigns.storage.store import open_store
 
 ARMS = ("a", "b")
@@ -127,7 +128,7 @@ def test_keys_of_older_releases_are_compared_as_far_as_they_can_be(campaign, db)
     campaign.record(1, {"a": 1.0}, key="k")
     campaign.split(50, key="s")
     campaign.add_arm("n", key="n")
-    with engine_for(address(db)).connect().execution_options(apportion_writing=True) as connection:
+    with engine_for(database_url(db)).connect().execution_options(apportion_writing=True) as connection:
         for event in campaign.events():
             if event.key is not None:
                 assert "asked" not in event.payload

@@ -18,7 +18,8 @@ import pytest
 from commands import run
 
 import apportion as ap
-from apportion.campaigns.storage.database import address, forget_engine
+from apportion.campaigns.storage.address import database_url
+from apportion.campaigns.storage.database import close_engine
 from apportion.campaigns.storage.tokens import Tokens
 from apportion.cli import doctor
 
@@ -39,7 +40,7 @@ def here(tmp_path, monkeypatch, cache):
     monkeypatch.setenv("APPORTION_DB", str(tmp_path / "campaigns.db"))
     monkeypatch.setenv("COLUMNS", "140")
     yield
-    forget_engine(address(None))
+    close_engine(database_url(None))
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ def ads(tmp_path):
     """A campaign, and the path of its database, which nothing holds open."""
     path = tmp_path / "campaigns.db"
     ap.Campaign.create("ads", ("a", "b"), budget=10, b=0.75, sigma=1).split()
-    forget_engine(address(path))
+    close_engine(database_url(path))
     return path
 
 
@@ -143,7 +144,7 @@ def test_a_database_of_an_older_release(tmp_path, port):
     # What it advises helps.
     assert run("upgrade", "--db", str(path)).code == 0
     assert troubles(machine("--db", str(path), "--port", port, code=0)) == []
-    forget_engine(address(path))
+    close_engine(database_url(path))
 
 
 def test_a_database_of_a_newer_release(ads, port):
@@ -186,7 +187,7 @@ def test_a_database_with_another_journal(ads, port):
 
 
 def test_a_database_that_another_program_holds(ads, port, monkeypatch):
-    monkeypatch.setattr("apportion.cli.doctor_database.PATIENCE", 0.1)
+    monkeypatch.setattr("apportion.cli.doctor_database.LOCK_TIMEOUT_SECONDS", 0.1)
     with contextlib.closing(sqlite3.connect(ads, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         found = machine("--port", port, code=1)

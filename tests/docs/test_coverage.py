@@ -78,7 +78,8 @@ def test_the_example_of_every_command_can_be_parsed(path):
 
 
 def test_every_route_is_on_the_page_of_routes(tmp_path):
-    from apportion.campaigns.storage.database import address, forget_engine
+    from apportion.campaigns.storage.address import database_url
+    from apportion.campaigns.storage.database import close_engine
     from apportion.web.app import create_app
 
     text = page("reference/http.md")
@@ -91,7 +92,7 @@ def test_every_route_is_on_the_page_of_routes(tmp_path):
         for route in generate.routes(app)
         if "GET" in route.methods and route.path not in app.openapi()["paths"]
     ]
-    forget_engine(address(tmp_path / "campaigns.db"))
+    close_engine(database_url(tmp_path / "campaigns.db"))
     assert len(routes) > 20
     assert len(pages) > 10
     assert [each for each in (*routes, *pages) if each not in text] == []

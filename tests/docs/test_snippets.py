@@ -38,10 +38,10 @@ def test_a_page_can_be_followed(page, tmp_path, monkeypatch, request):
     text = page.read_text(encoding="utf-8")
     stand_ins = {}
     if POSTGRES in text:
-        from apportion.campaigns.storage.database import address, shown
+        from apportion.campaigns.storage.address import database_url, display_url
 
         stand_ins[POSTGRES] = request.getfixturevalue("postgres")
-        stand_ins[shown(address(POSTGRES))] = shown(address(stand_ins[POSTGRES]))
+        stand_ins[display_url(database_url(POSTGRES))] = display_url(database_url(stand_ins[POSTGRES]))
     if SCHEDULER in text:
         stand_ins[SCHEDULER] = request.getfixturevalue("cluster")
     for name, value in {**TERMINAL, "APPORTION_DB": str(tmp_path / "campaigns.db"), "APPORTION_TOKEN": ""}.items():
@@ -58,9 +58,10 @@ def test_a_page_can_be_followed(page, tmp_path, monkeypatch, request):
         mine = [name for name, module in sys.modules.items() if within(module, tmp_path)]
         for name in mine:
             del sys.modules[name]
-        from apportion.campaigns.storage.database import address, forget_engine
+        from apportion.campaigns.storage.address import database_url
+        from apportion.campaigns.storage.database import close_engine
 
-        forget_engine(address(str(tmp_path / "campaigns.db")))
+        close_engine(database_url(str(tmp_path / "campaigns.db")))
     assert outcome.runs
     if WRITING and outcome.differences:
         page.write_text(outcome.text, encoding="utf-8")

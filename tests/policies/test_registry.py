@@ -122,13 +122,14 @@ def test_a_campaign_tells_two_classes_of_one_name_apart(module, sqlite):
 def test_a_database_of_a_release_that_kept_no_home_opens_and_agrees(module, sqlite):
     import sqlalchemy as sa
 
-    from apportion.campaigns.storage.database import address, engine_for
+    from apportion.campaigns.storage.address import database_url
+    from apportion.campaigns.storage.database import engine_for
 
     cls = module("twin_a", 0).Twin
     campaign = ap.Campaign.create("c", ARMS, budget=1, policy=cls(), db=sqlite)
     for _ in range(40):
         campaign.record(campaign.split().ticket, {"x": 1.0})
-    with engine_for(address(sqlite)).begin() as connection:
+    with engine_for(database_url(sqlite)).begin() as connection:
         for table, column in (("events", "payload"), ("snapshots", "state")):
             change = f"UPDATE {table} SET {column} = replace({column}, :home, '')"
             for home in (', "home": "twin_a.Twin"', ',"home":"twin_a.Twin"'):

@@ -25,7 +25,8 @@ from apportion.campaigns.check import Check
 from apportion.campaigns.files import export_csv, export_json, export_log, import_history
 from apportion.campaigns.forecast import forecast
 from apportion.campaigns.status import Status
-from apportion.campaigns.storage.database import address, forget_engine
+from apportion.campaigns.storage.address import database_url
+from apportion.campaigns.storage.database import close_engine
 from apportion.campaigns.storage.tokens import Tokens
 from apportion.client import NotAllowed, RemoteCampaign, ServiceUnavailable
 from apportion.client.transport import Transport
@@ -43,7 +44,7 @@ def place():
     db = os.path.join(folder, "campaigns.db")
     with service(db, "--log-level", "warning") as running:
         yield running.url, db
-    forget_engine(address(db))
+    close_engine(database_url(db))
     shutil.rmtree(folder)
 
 

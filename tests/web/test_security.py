@@ -235,7 +235,7 @@ def test_a_surprise_is_a_problem_without_details_and_the_log_has_them(app, clien
 
 
 def test_a_database_that_is_gone_is_told_without_its_address(app, client, sqlite):
-    from apportion.campaigns.storage.database import StoreUnavailable
+    from apportion.errors import StoreUnavailable
 
     @app.get("/api/v1/gone")
     def gone():

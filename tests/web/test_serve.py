@@ -20,7 +20,7 @@ from tests.cli.commands import run
 
 import apportion as ap
 from apportion._common import optional
-from apportion.campaigns.storage.database import address
+from apportion.campaigns.storage.address import database_url
 from apportion.campaigns.storage.store import open_store
 from apportion.campaigns.storage.tokens import Tokens
 from apportion.web import serve
@@ -195,7 +195,7 @@ def test_the_log_is_lines_of_json_without_secrets(sqlite):
 
 def test_a_database_that_goes_away_is_told_by_healthz(postgres, postgres_server):
     ap.Campaign.create("ads", ("a", "b"), budget=100, db=postgres)
-    name = address(postgres).database
+    name = database_url(postgres).database
     with service(postgres) as running:
         status, _, content = running.ask("/healthz")
         assert (status, json.loads(content)["status"]) == (200, "ok")

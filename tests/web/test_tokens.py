@@ -13,8 +13,9 @@ import sqlalchemy as sa
 from tests.cli.commands import run
 
 import apportion as ap
-from apportion.campaigns.storage import database, tokens
-from apportion.campaigns.storage.database import address, engine_for
+from apportion.campaigns.storage import connections, database, tokens
+from apportion.campaigns.storage.address import database_url
+from apportion.campaigns.storage.database import engine_for
 from apportion.campaigns.storage.tokens import Tokens
 
 FROZEN = Path(__file__).parent.parent / "campaigns" / "storage" / "frozen"
@@ -22,7 +23,7 @@ FROZEN = Path(__file__).parent.parent / "campaigns" / "storage" / "frozen"
 
 def contents(db):
     """Every value in both tables, as one text."""
-    with engine_for(address(db)).connect() as connection:
+    with engine_for(database_url(db)).connect() as connection:
         rows = [connection.execute(sa.text(f"SELECT * FROM {name}")).all() for name in ("tokens", "sessions")]
     return repr(rows)
 
@@ -115,8 +116,8 @@ def test_last_used_is_noted_now_and_then(sqlite, monkeypatch):
 
 def test_a_database_that_cannot_be_written_lets_readers_in(sqlite, monkeypatch):
     secret = Tokens(sqlite).create("anna")
-    monkeypatch.setattr(database, "PATIENCE", 0.05)
-    database.forget_engine(address(sqlite))
+    monkeypatch.setattr(connections, "LOCK_TIMEOUT_SECONDS", 0.05)
+    database.close_engine(database_url(sqlite))
     with closing(sqlite3.connect(sqlite, isolation_level=None)) as busy:
         busy.execute("BEGIN IMMEDIATE")
         assert Tokens(sqlite).check(secret).name == "anna"

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import platformdirs
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
@@ -36,15 +37,7 @@ _PRIVATE = 0o600
 def cache_root() -> Path:
     """Where machine code is kept: `APPORTION_CACHE_DIR`, or the user's cache folder."""
     given = os.environ.get("APPORTION_CACHE_DIR")
-    if given:
-        return Path(given)
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "apportion" / "kernels"
+    return Path(given) if given else platformdirs.user_cache_path("apportion", appauthor=False) / "kernels"
 
 
 class SourceKeyedCache(_Cache):

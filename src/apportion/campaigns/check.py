@@ -7,7 +7,7 @@ import math
 from typing import Any, NamedTuple
 
 from apportion.campaigns.state import Ledger
-from apportion.campaigns.storage.store import Session
+from apportion.campaigns.storage.session import Session
 from apportion.errors import ApportionError
 
 

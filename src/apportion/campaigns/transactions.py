@@ -14,8 +14,10 @@ from apportion._common import validation
 from apportion.allocation.split import Split
 from apportion.campaigns.events import Event, intact, now
 from apportion.campaigns.state import Ledger
-from apportion.campaigns.storage.fair_lock import Sign
-from apportion.campaigns.storage.store import SNAPSHOT_EVERY, Session, Store
+from apportion.campaigns.storage.fair_lock import Latch
+from apportion.campaigns.storage.group_commit import GroupedSession
+from apportion.campaigns.storage.session import SNAPSHOT_EVERY, Session
+from apportion.campaigns.storage.store import Store
 from apportion.errors import ApportionError, Conflict, IncompatibleState
 from apportion.policies import Policy
 
@@ -31,7 +33,7 @@ class _Shared:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.ledger: Ledger | None = None
-        self.pending: Sign | None = None
+        self.pending: Latch | None = None
 
     def forget(self) -> None:
         """Read the state from the database again, the next time it is needed."""
@@ -46,7 +48,7 @@ class _Shared:
 class _Book:
     """A write in progress: the state, and the events that will be kept together."""
 
-    def __init__(self, session: Session, ledger: Ledger, shared: _Shared) -> None:
+    def __init__(self, session: GroupedSession, ledger: Ledger, shared: _Shared) -> None:
         self.session = session
         self.ledger = ledger
         self.events: list[Event] = []
@@ -146,7 +148,7 @@ class Desk:
         if not book.events:
             return
         book.session.on_failure(book.shared.forget)
-        book.shared.pending = book.session.pending
+        book.shared.pending = book.session.committed
         book.session.append(self._id, book.events)
         number = book.ledger.number
         if number // SNAPSHOT_EVERY != (number - len(book.events)) // SNAPSHOT_EVERY:

@@ -15,7 +15,7 @@ from apportion.campaigns.replay import Replay
 from apportion.campaigns.settings import Settings
 from apportion.campaigns.state import Ledger
 from apportion.campaigns.status import ArmStatus, Status, sentences
-from apportion.campaigns.storage.store import Session
+from apportion.campaigns.storage.session import Session
 from apportion.campaigns.transactions import Desk
 from apportion.errors import IncompatibleState
 

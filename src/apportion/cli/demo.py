@@ -18,7 +18,8 @@ from rich.table import Table
 from apportion._common.formatting import percent, readable, together
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.check import Check
-from apportion.campaigns.storage.database import address, forget_engine
+from apportion.campaigns.storage.address import database_url
+from apportion.campaigns.storage.database import close_engine
 from apportion.policies import Policy
 from apportion.policies.odds import Odds
 from apportion.policies.oracle import Oracle
@@ -64,7 +65,7 @@ def play_campaign(scenario: Scenario, policy: Policy, seed: int) -> tuple[Season
             amounts, outcomes = live_through(scenario, seed, campaign.split, campaign.record)
             return Season(amounts, outcomes, campaign.beliefs()), campaign.check()
         finally:
-            forget_engine(address(db))
+            close_engine(database_url(db))
 
 
 def _ours(scenario: Scenario) -> dict[str, Policy]:

@@ -13,7 +13,9 @@ from pathlib import Path
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection
 
-from apportion.campaigns.storage.database import address, ensure_schema, in_words, make_engine, revision, shown
+from apportion.campaigns.storage.address import database_url, display_url, explained_errors
+from apportion.campaigns.storage.connections import make_engine
+from apportion.campaigns.storage.database import ensure_schema, revision
 from apportion.campaigns.storage.schema import REVISION, campaigns, tokens
 from apportion.cli.doctor import ATTENTION, NOTE, Finding, free_disk, megabytes, unwritable
 from apportion.errors import ApportionError
@@ -21,12 +23,12 @@ from apportion.errors import ApportionError
 GROUP = "database"
 
 # Long enough for a writer to finish, short enough to wait for.
-PATIENCE = 5.0
+LOCK_TIMEOUT_SECONDS = 5.0
 
 
 def database(db: str | None) -> Iterator[Finding]:
     """Can it be reached and written, what schema has it, what is in it, and is it whole."""
-    url = address(db)
+    url = database_url(db)
     if url.get_backend_name() == "sqlite":
         yield from _file(url)
     else:
@@ -86,7 +88,9 @@ def _integrity(path: Path) -> Generator[Finding, None, bool]:
 
 def _connected(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(
-        f"file:{path.as_posix().replace('%', '%25').replace('?', '%3f')}?mode=rw", timeout=PATIENCE, uri=True
+        f"file:{path.as_posix().replace('%', '%25').replace('?', '%3f')}?mode=rw",
+        timeout=LOCK_TIMEOUT_SECONDS,
+        uri=True,
     )
 
 
@@ -123,7 +127,7 @@ def _server(url: URL) -> Iterator[Finding]:
             advice = str(error).partition(": ")[2]
         yield Finding(GROUP, "server", str(error), ATTENTION, advice)
         return
-    yield Finding(GROUP, "server", f"{shown(url)}, PostgreSQL {version}, {megabytes(size)}")
+    yield Finding(GROUP, "server", f"{display_url(url)}, PostgreSQL {version}, {megabytes(size)}")
     if standby:
         advice = "this server is a standby and takes no writes: name the primary with --db."
         yield Finding(GROUP, "writing", "not possible", ATTENTION, advice)
@@ -137,7 +141,7 @@ def _connection(url: URL) -> Iterator[Connection]:
     """A connection of our own, for looking: nothing is made, errors are sentences."""
     engine = make_engine(url)
     try:
-        with in_words(url), engine.connect() as connection:
+        with explained_errors(url), engine.connect() as connection:
             yield connection
     finally:
         engine.dispose()

@@ -119,14 +119,14 @@ def upgrade(db: Db = None, json: Json = False) -> None:
 
     Example: apportion upgrade --db campaigns.db
     """
-    from apportion.campaigns.storage.database import address, shown
+    from apportion.campaigns.storage.address import database_url, display_url
     from apportion.campaigns.storage.database import upgrade as bring
     from apportion.cli import show
 
     before, after = bring(db)
     if json:
-        show.show_json({"database": shown(address(db)), "before": before, "after": after})
+        show.show_json({"database": display_url(database_url(db)), "before": before, "after": after})
     elif before == after:
-        show.say(f"The database {shown(address(db))} is up to date (schema {after}).")
+        show.say(f"The database {display_url(database_url(db))} is up to date (schema {after}).")
     else:
-        show.say(f"The database {shown(address(db))} went from schema {before or 'none'} to {after}.")
+        show.say(f"The database {display_url(database_url(db))} went from schema {before or 'none'} to {after}.")

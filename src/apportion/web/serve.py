@@ -21,7 +21,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apportion._common import optional, validation
-from apportion.campaigns.storage.database import address, forget_engine, shown
+from apportion.campaigns.storage.address import database_url, display_url
+from apportion.campaigns.storage.database import close_engine
 from apportion.campaigns.storage.tokens import Tokens
 from apportion.errors import InvalidValue
 
@@ -95,9 +96,13 @@ def serve(
             # The server hears them first and passes them on when all is done; before that there is nothing to end.
             signal.signal(number, _leave)
         if ready is not None:
-            ready(ServiceInfo(url_of(host, listener), shown(address(db)), local, not local or tokens.any(), count))
+            ready(
+                ServiceInfo(
+                    url_of(host, listener), display_url(database_url(db)), local, not local or tokens.any(), count
+                )
+            )
         if count > 1:
-            forget_engine(address(db))  # the workers have connections of their own
+            close_engine(database_url(db))  # the workers have connections of their own
             _run_workers(config, listener, folder)
         else:
             Server(config).run([listener])

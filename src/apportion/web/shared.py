@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.content import plain
-from apportion.campaigns.storage.database import address
+from apportion.campaigns.storage.address import database_url
 from apportion.campaigns.storage.store import Store
 
 __all__ = [
@@ -37,7 +37,7 @@ _write = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 def resolved(db: Any) -> str | Path:
     """A database's address that no longer depends on the environment."""
-    url = address(db)
+    url = database_url(db)
     if url.get_backend_name() == "sqlite":
         return Path(str(url.database))
     return url.render_as_string(hide_password=False)

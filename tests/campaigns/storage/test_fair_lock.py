@@ -1,4 +1,4 @@
-"""The line that writers of one process take turns by: in the order of asking, and never lost."""
+"""The lock of the writers of one process: handed over in the order of asking, and never lost."""
 
 import random
 import threading
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 import apportion as ap
-from apportion.campaigns.storage.fair_lock import Place, Sign, Turn
+from apportion.campaigns.storage.fair_lock import FairLock, Latch, Waiter
 
 
 def until(condition):
@@ -19,49 +19,49 @@ def until(condition):
 
 
 @contextmanager
-def taken(turn):
-    """As a write takes its turn."""
-    place = Place()
-    with place.lock:
+def taken(lock):
+    """As a write takes the lock."""
+    waiter = Waiter()
+    with waiter.lock:
         try:
-            turn.wait(place)
+            lock.wait(waiter)
             yield
         finally:
-            place.thread = 0
+            waiter.leave()
 
 
-def is_free(turn):
-    return turn.holder.thread == 0 and not turn.holder.lock.locked()
+def is_free(lock):
+    return lock.holder.thread == 0 and not lock.holder.lock.locked()
 
 
-def test_turns_come_in_the_order_of_asking():
-    turn, order = Turn(), []
+def test_the_lock_comes_in_the_order_of_asking():
+    lock, order = FairLock(), []
 
     def work(number):
-        with taken(turn):
+        with taken(lock):
             order.append(number)
 
     crew = [threading.Thread(target=work, args=(number,)) for number in range(20)]
-    with taken(turn):
-        assert turn.waiting == 0
+    with taken(lock):
+        assert lock.waiting == 0
         for number, thread in enumerate(crew, start=1):
             thread.start()
-            until(lambda number=number: turn.waiting == number)
+            until(lambda number=number: lock.waiting == number)
         assert order == []
     for thread in crew:
         thread.join()
     assert order == list(range(20))
-    assert turn.waiting == 0
-    assert is_free(turn)
+    assert lock.waiting == 0
+    assert is_free(lock)
 
 
 def test_one_at_a_time_however_many_ask():
-    turn, inside, most, done = Turn(), [0], [0], [0]
+    lock, inside, most, done = FairLock(), [0], [0], [0]
 
     def work(seed):
         chance = random.Random(seed)
         for _ in range(200):
-            with taken(turn):
+            with taken(lock):
                 inside[0] += 1
                 most[0] = max(most[0], inside[0])
                 if chance.random() < 0.1:
@@ -74,7 +74,7 @@ def test_one_at_a_time_however_many_ask():
         thread.start()
     for thread in crew:
         thread.join()
-    assert (most[0], done[0], is_free(turn)) == (1, 1600, True)
+    assert (most[0], done[0], is_free(lock)) == (1, 1600, True)
 
 
 class Interrupted(Exception):
@@ -101,47 +101,47 @@ class Impatient:
         return self._lock.locked()
 
 
-def test_whoever_is_interrupted_leaves_the_line():
-    """The next in line waits for the one before, and not for the one that has gone."""
-    turn, order = Turn(), []
+def test_whoever_is_interrupted_leaves_the_queue():
+    """The next in the queue waits for the one before, and not for the one that has gone."""
+    lock, order = FairLock(), []
 
     def work(name):
         try:
-            with taken(turn):
+            with taken(lock):
                 order.append(name)
         except Interrupted:
             order.append(f"{name} left")
 
     first, second = (threading.Thread(target=work, args=(name,)) for name in ("first", "second"))
-    with taken(turn):
-        turn.holder.lock = Impatient(turn.holder.lock)
+    with taken(lock):
+        lock.holder.lock = Impatient(lock.holder.lock)
         first.start()
         first.join()
-        assert turn.waiting == 0
+        assert lock.waiting == 0
         second.start()
-        until(lambda: turn.waiting == 1)
+        until(lambda: lock.waiting == 1)
         assert order == ["first left"]
         order.append("main")
     second.join()
     assert order == ["first left", "main", "second"]
-    assert turn.waiting == 0
-    with taken(turn):  # it can be taken again
-        assert turn.waiting == 0
-    assert is_free(turn)
+    assert lock.waiting == 0
+    with taken(lock):  # it can be taken again
+        assert lock.waiting == 0
+    assert is_free(lock)
 
 
-def test_a_sign_is_seen_by_all_who_wait_for_it_and_may_be_given_twice():
-    sign, seen = Sign(), []
-    assert (sign.is_set(), sign.wait(0.0)) == (False, False)
-    waiting = [threading.Thread(target=lambda: seen.append(sign.wait(60.0))) for _ in range(4)]
+def test_a_latch_is_seen_by_all_who_wait_for_it_and_may_be_given_twice():
+    latch, seen = Latch(), []
+    assert (latch.is_set(), latch.wait(0.0)) == (False, False)
+    waiting = [threading.Thread(target=lambda: seen.append(latch.wait(60.0))) for _ in range(4)]
     for thread in waiting:
         thread.start()
-    sign.set()
-    sign.set()
+    latch.set()
+    latch.set()
     for thread in waiting:
         thread.join()
     assert seen == [True] * 4
-    assert (sign.is_set(), sign.wait(0.0)) == (True, True)
+    assert (latch.is_set(), latch.wait(0.0)) == (True, True)
 
 
 def within(one, two, act):

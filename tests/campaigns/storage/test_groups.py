@@ -8,9 +8,9 @@ import time
 import pytest
 
 import apportion as ap
-from apportion.campaigns.storage import store as stores
-from apportion.campaigns.storage.database import StoreUnavailable
+from apportion.campaigns.storage.group_commit import WriteGroup
 from apportion.campaigns.storage.store import open_store
+from apportion.errors import StoreUnavailable
 
 ARMS = ("a", "b")
 
@@ -25,13 +25,13 @@ def campaign(db):
 @pytest.fixture
 def finished(monkeypatch):
     """The sizes of the groups that were committed."""
-    sizes, finish = [], stores._Group.finish
+    sizes, finish = [], WriteGroup.finish
 
     def counted(group, error=None):
-        sizes.append(group.size)
+        sizes.append(group.writes)
         finish(group, error)
 
-    monkeypatch.setattr(stores._Group, "finish", counted)
+    monkeypatch.setattr(WriteGroup, "finish", counted)
     return sizes
 
 
@@ -50,7 +50,7 @@ def at_once(db, campaign, *works):
     with contextlib.suppress(StoreUnavailable), store.writing(campaign._id):
         for thread in threads:
             thread.start()
-        while store._turn.waiting < len(works):
+        while store._write_lock.waiting < len(works):
             time.sleep(0.001)
     for thread in threads:
         thread.join()
@@ -82,12 +82,12 @@ def test_a_refusal_leaves_the_others_alone(db, campaign):
 
 
 def test_a_commit_that_fails_fails_for_all_who_shared_it(db, campaign, monkeypatch):
-    state, finish = campaign.state(), stores._Group.finish
+    state, finish = campaign.state(), WriteGroup.finish
 
     def fail(group, error=None):
         finish(group, error or sqlite3.OperationalError("database or disk is full"))
 
-    monkeypatch.setattr(stores._Group, "finish", fail)
+    monkeypatch.setattr(WriteGroup, "finish", fail)
     answers = at_once(db, campaign, *[lambda mine: mine.split()] * 4)
     assert all(isinstance(answer, StoreUnavailable) for answer in answers)
     with pytest.raises(StoreUnavailable):
@@ -130,12 +130,12 @@ def test_a_write_that_cannot_be_kept_leaves_the_others_alone(db, campaign):
 
 
 def test_each_who_shared_a_failed_commit_has_an_error_of_its_own(db, campaign, monkeypatch):
-    finish = stores._Group.finish
+    finish = WriteGroup.finish
 
     def fail(group, error=None):
         finish(group, error or KeyboardInterrupt())
 
-    monkeypatch.setattr(stores._Group, "finish", fail)
+    monkeypatch.setattr(WriteGroup, "finish", fail)
     answers = at_once(db, campaign, *[lambda mine: mine.split()] * 4)
     monkeypatch.undo()
     assert all("was interrupted by another write" in str(answer) for answer in answers)

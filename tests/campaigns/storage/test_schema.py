@@ -13,7 +13,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 import apportion as ap
-from apportion.campaigns.storage import database, schema
+from apportion.campaigns.storage import address, database, schema
 from apportion.campaigns.storage.store import open_store
 
 FROZEN = sorted((Path(__file__).parent / "frozen").glob("*.sqlite"))
@@ -39,7 +39,7 @@ def test_the_tables_are_those_that_the_migrations_make(db):
 
 
 def test_the_revision_is_the_newest():
-    assert ScriptDirectory.from_config(database._config()).get_current_head() == schema.REVISION
+    assert ScriptDirectory.from_config(database._alembic_config()).get_current_head() == schema.REVISION
 
 
 def test_a_file_keeps_its_log_and_is_durable(sqlite):
@@ -113,16 +113,28 @@ def test_a_newer_program_refuses_an_old_database_and_upgrades_it(db, tmp_path, m
 )
 def test_addresses_that_cannot_be(given, sentence):
     with pytest.raises(ap.InvalidValue, match=sentence):
-        database.address(given)
+        address.database_url(given)
 
 
 def test_the_default_is_in_the_users_data_folder(monkeypatch, tmp_path):
     monkeypatch.delenv("APPORTION_DB", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    monkeypatch.setattr(database.sys, "platform", "linux")
-    assert database.address().database == str(tmp_path / "apportion" / "campaigns.db")
+    assert address.database_url().database == str(tmp_path / "apportion" / "campaigns.db")
+    monkeypatch.delenv("XDG_DATA_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert address.database_url().database == str(tmp_path / ".local" / "share" / "apportion" / "campaigns.db")
     monkeypatch.setenv("APPORTION_DB", "postgresql://me:secret@host/x")
-    assert database.shown(database.address()) == "postgresql://me:***@host/x"
+    assert address.display_url(address.database_url()) == "postgresql://me:***@host/x"
+
+
+def test_a_mac_keeps_the_database_that_it_has(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(address.sys, "platform", "darwin")
+    file = tmp_path / "Library" / "Application Support" / "apportion" / "campaigns.db"
+    assert address.default_file() != file
+    file.parent.mkdir(parents=True)
+    file.touch()
+    assert address.default_file() == file
 
 
 def test_the_database_is_imported_only_where_it_is_needed():

@@ -1,4 +1,4 @@
-"""The line of writers: the threads of a process that wait to write, whose turn it is, and who waits for a commit."""
+"""Locks of the writers of one process: first come, first served, and never left taken by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -7,92 +7,97 @@ import threading
 
 from apportion.errors import Conflict
 
+_NO_THREAD = 0
 
-class Place:
-    """A place in the line of writers: `with place.lock` holds it, to the end of the write.
 
-    The interpreter itself lets go of a lock at the end of a block. A method of ours could be interrupted by Ctrl-C
-    before its first line, and the line would stand still for ever.
+class Waiter:
+    """A thread's place in the queue of a `FairLock`: `with waiter.lock` holds it, to the end of the write.
+
+    The interpreter itself releases a lock at the end of a block. A method of ours could be interrupted by Ctrl-C
+    before its first line, and the queue would stand still for ever.
     """
 
-    __slots__ = ("before", "lock", "thread")
+    __slots__ = ("lock", "predecessor", "thread")
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.before: Place | None = None
-        """Whom it still waits for; None once its turn has come."""
+        self.predecessor: Waiter | None = None
+        """Whom it still waits for; None once it holds the lock."""
         self.thread = threading.get_ident()
-        """Whose it is; 0 once it was left."""
+
+    def leave(self) -> None:
+        """It no longer waits, nor holds the lock."""
+        self.thread = _NO_THREAD
 
 
-class Turn:
-    """A lock that is handed over in the order of asking: under load nobody waits longer than those who came before.
+class FairLock:
+    """A lock that is handed over in the order of asking.
 
-    A plain lock goes to whichever thread runs, and a thread that sleeps in line may be passed by again and again.
+    A plain lock goes to whichever thread runs, and a thread that sleeps may be passed by again and again.
     """
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
-        self.holder = self._last = Place()
-        """Whose turn it is, or was last."""
-        self._last.thread = 0
+        self.holder = self._last = Waiter()
+        """Who holds the lock, or held it last."""
+        self.holder.leave()
 
     @property
     def waiting(self) -> int:
-        """How many stand in line behind the one whose turn it is."""
-        count, place = 0, self._last
-        while place is not self.holder:
-            count += place.thread != 0
-            if place.before is None:
+        """How many wait behind the holder."""
+        count, waiter = 0, self._last
+        while waiter is not self.holder:
+            count += waiter.thread != _NO_THREAD
+            if waiter.predecessor is None:
                 break
-            place = place.before
+            waiter = waiter.predecessor
         return count
 
-    def wait(self, place: Place) -> None:
-        """Wait for the turn of a place whose lock is held; `Conflict` where the thread would wait for itself.
+    def wait(self, waiter: Waiter) -> None:
+        """Wait for the turn of a waiter whose own lock is held; `Conflict` where the thread would wait for itself.
 
-        Whoever leaves the line early leaves `before` as it is: the next one waits for that one instead.
+        Whoever leaves the queue early leaves its `predecessor` as it is: the next one waits for that one instead.
         """
-        if self.holder.thread == place.thread and self.holder.lock.locked():
+        if self.holder.thread == waiter.thread and self.holder.lock.locked():
             raise Conflict(
                 "A write of this thread is not finished: within `together`, only the campaign that it was begun on "
                 "can be changed, by the same object."
             )
         with self._guard:
-            place.before, self._last = self._last, place
-        while (before := place.before) is not None:
-            with before.lock:
-                place.before = before.before
-        self.holder = place
+            waiter.predecessor, self._last = self._last, waiter
+        while (predecessor := waiter.predecessor) is not None:
+            with predecessor.lock:
+                waiter.predecessor = predecessor.predecessor
+        self.holder = waiter
 
 
-class Sign:
-    """That something is done: a `threading.Event` that Ctrl-C does not break.
+class Latch:
+    """Something that happens once and can be waited for: a `threading.Event` that Ctrl-C does not break.
 
     An `Event` takes its lock in Python. Interrupted there, `set` leaves it taken, and the next call waits for ever.
     """
 
-    __slots__ = ("_gate", "_given")
+    __slots__ = ("_gate", "_is_set")
 
     def __init__(self) -> None:
-        self._given = False
+        self._is_set = False
         self._gate = threading.Lock()
         self._gate.acquire()
 
     def is_set(self) -> bool:
-        """Whether it was given."""
-        return self._given
+        """Whether it has happened."""
+        return self._is_set
 
     def set(self) -> None:
-        """Give it; once more does nothing."""
-        self._given = True
+        """It has happened; a second call does nothing."""
+        self._is_set = True
         self._open()
 
     def wait(self, seconds: float) -> bool:
-        """Whether it was given; wait for it so long at most."""
-        if not self._given and self._gate.acquire(timeout=seconds):
+        """Whether it has happened; wait for it so long at most."""
+        if not self._is_set and self._gate.acquire(timeout=seconds):
             self._open()  # for the next who waits
-        return self._given
+        return self._is_set
 
     def _open(self) -> None:
         with contextlib.suppress(RuntimeError):  # it is open

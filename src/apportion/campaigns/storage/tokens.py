@@ -23,9 +23,10 @@ from sqlalchemy.exc import IntegrityError
 
 from apportion._common import validation
 from apportion.campaigns.events import now
-from apportion.campaigns.storage.database import StoreUnavailable, address, engine_for, in_words
+from apportion.campaigns.storage.address import database_url, explained_errors
+from apportion.campaigns.storage.database import engine_for
 from apportion.campaigns.storage.schema import sessions, tokens
-from apportion.errors import Conflict, UnknownName
+from apportion.errors import Conflict, StoreUnavailable, UnknownName
 
 SCOPES = ("read", "write")
 
@@ -87,7 +88,7 @@ class Tokens:
     """
 
     def __init__(self, db: str | os.PathLike[str] | None = None) -> None:
-        self._url = address(db)
+        self._url = database_url(db)
         engine_for(self._url)
         self._stamped: dict[int, float] = {}
         self._lock = threading.Lock()
@@ -192,12 +193,12 @@ class Tokens:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with in_words(self._url), engine_for(self._url).connect() as connection:
+        with explained_errors(self._url), engine_for(self._url).connect() as connection:
             yield connection
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        with in_words(self._url), engine_for(self._url).connect() as plain:
+        with explained_errors(self._url), engine_for(self._url).connect() as plain:
             connection = plain.execution_options(apportion_writing=True)
             with connection.begin():
                 yield connection

@@ -18,13 +18,14 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Match
 
 from apportion._common import validation
-from apportion.campaigns.storage.database import StoreUnavailable, address, shown
+from apportion.campaigns.storage.address import database_url, display_url
 from apportion.errors import (
     ApportionError,
     Conflict,
     IncompatibleState,
     Infeasible,
     InvalidValue,
+    StoreUnavailable,
     UnknownName,
 )
 from apportion.web.guard.security import Refused, SignInNeeded
@@ -103,7 +104,7 @@ def of_error(request: Request, error: ApportionError) -> Response:
     if name in ("unavailable", "incompatible-state"):
         log.error("%s", sentence)
         # Where the database is, is for the log and not for whoever asks.
-        sentence = sentence.replace(f" {shown(address(request.app.state.db))}", "")
+        sentence = sentence.replace(f" {display_url(database_url(request.app.state.db))}", "")
         headers = {"Retry-After": "1"} if name == "unavailable" else None
     return _told(request, problem(name, sentence, headers=headers), sentence)
 

@@ -1,0 +1,107 @@
+"""Where a database is: its URL from what the user gave, and its errors as sentences for people."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import platformdirs
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+
+from apportion.errors import InvalidValue, StoreUnavailable
+
+VARIABLE = "APPORTION_DB"
+
+LOCK_TIMEOUT_SECONDS = 60.0
+"""How long a writer waits for another program to let go of the database."""
+
+
+def default_file() -> Path:
+    """The database in the user's data folder."""
+    if sys.platform == "darwin":  # where the first releases put it, also with XDG_DATA_HOME
+        first = Path.home() / "Library" / "Application Support" / "apportion" / "campaigns.db"
+        if first.exists():
+            return first
+    return platformdirs.user_data_path("apportion", appauthor=False) / "campaigns.db"
+
+
+def database_url(db: str | os.PathLike[str] | None = None) -> URL:
+    """A database's URL: from a URL, a file's path, `APPORTION_DB`, or the default file."""
+    if isinstance(db, os.PathLike):
+        return _file_url(Path(db))
+    given = db or os.environ.get(VARIABLE)
+    if not given:
+        return _file_url(default_file())
+    if not isinstance(given, str) or "\0" in given:
+        raise InvalidValue("`db` must be a URL or the path of a file.")
+    if "://" not in given:
+        return _file_url(Path(given))
+    try:
+        url = make_url(given)
+    except (ArgumentError, ValueError):
+        raise InvalidValue(
+            "`db` must be a URL such as sqlite:///campaigns.db or postgresql://user@host/name."
+        ) from None
+    kind = url.get_backend_name()
+    if kind == "sqlite":
+        if not url.database or url.database == ":memory:" or url.query:
+            raise InvalidValue("`db` must name a file, sqlite:///campaigns.db; a database in memory keeps nothing.")
+        return _file_url(Path(url.database))
+    if kind in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg")
+    raise InvalidValue(f"`db` must be a sqlite:// or postgresql:// URL; got {kind}://.")
+
+
+def _file_url(path: Path) -> URL:
+    return URL.create("sqlite", database=str(path.expanduser().absolute()))
+
+
+def display_url(url: URL) -> str:
+    """A database's name for people: a path, or a URL without its password and the driver's name."""
+    if url.get_backend_name() == "sqlite":
+        return str(url.database)
+    return url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
+
+
+@contextlib.contextmanager
+def explained_errors(url: URL) -> Iterator[None]:
+    """Turn errors of the database into sentences for people."""
+    try:
+        yield
+    except (SQLAlchemyError, sqlite3.Error, OSError) as error:
+        raise StoreUnavailable(explain_error(url, error)) from error
+
+
+def explain_error(url: URL, error: BaseException) -> str:
+    """An error of the database as a sentence for people."""
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    text = " ".join(str(cause).split()).rstrip(".?! ")
+    name = display_url(url)
+    if not isinstance(error, (SQLAlchemyError, sqlite3.Error, OSError)):
+        return (
+            f"The database {name} was interrupted by another write of this program, in the middle of a commit: look "
+            "whether this one was kept, and send it again where it was not."
+        )
+    if isinstance(error, OSError):
+        return f"The database {name} cannot be used: {error.strerror or text}. Nothing was changed."
+    if url.get_backend_name() != "sqlite":
+        return f"The database {name} answered: {text or type(cause).__name__}."
+    known = {
+        "readonly": f"The database {name} is read-only: give this user the right to write it and its folder.",
+        "full": f"The disk is full: make room where {name} is, and try again.",
+        "disk I/O error": f"The disk refused to write or read {name}: it may be full or failing.",
+        "unable to open": f"The database {name} cannot be opened: is its folder there, and may this user use it?",
+        "locked": f"The database {name} was busy for {LOCK_TIMEOUT_SECONDS:.0f} seconds: another program holds it; "
+        "try again.",
+        "not a database": f"The file {name} is not a database of apportion.",
+        "malformed": f"The database {name} is damaged: restore it from a copy.",
+    }
+    for sign, sentence in known.items():
+        if sign in text:
+            return f"{sentence} Nothing was changed."
+    return f"The database {name} answered: {text}. Nothing was changed."

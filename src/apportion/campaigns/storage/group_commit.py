@@ -1,0 +1,103 @@
+"""Group commit: writes of several threads that share one commit.
+
+A commit waits for the disk, and SQLite takes one writer at a time. Each write is acknowledged only when it is on
+disk, but the disk is asked once for all that waited meanwhile. Measured against one commit per write, on one disk in
+one run: 8 threads write 9 times as much, 32 threads 5 times; a single thread the same.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+from apportion.campaigns.storage.fair_lock import Latch
+from apportion.campaigns.storage.session import Session
+
+MAX_WRITES_PER_COMMIT = 64
+
+
+class GroupedSession(Session):
+    """A write that shares its commit with others."""
+
+    def __init__(self, group: WriteGroup) -> None:
+        super().__init__(group.connection)
+        self._group = group
+
+    @property
+    def committed(self) -> Latch:
+        """Set once what this session wrote is on disk, or was rolled back."""
+        return self._group.done
+
+    def on_failure(self, undo: Callable[[], None]) -> None:
+        """What to do in memory if the commit fails."""
+        self._group.undo.append(undo)
+
+
+class WriteGroup:
+    """Writes that share one transaction: each is acknowledged only when all are on disk."""
+
+    def __init__(self, connection: Connection, campaign: int | None) -> None:
+        self.connection = connection
+        self.campaign = campaign
+        self.writes = 0
+        """How many writes are complete."""
+        self.current: GroupedSession | None = None
+        """The write in progress."""
+        self.done = Latch()
+        self.error: BaseException | None = None
+        self.undo: list[Callable[[], None]] = []
+
+    def finish(self, error: BaseException | None = None) -> None:
+        """Commit, or roll everything back where something failed; then let the members go."""
+        try:
+            try:
+                if error is None:
+                    self.connection.commit()
+                else:
+                    self.connection.rollback()
+            except (SQLAlchemyError, sqlite3.Error, OSError) as failure:
+                error = error or failure
+            except BaseException as failure:
+                error = error or self._interrupted(failure)
+                hidden = failure.__context__  # SQLAlchemy may put an assertion of its own over Ctrl-C
+                raise (failure if hidden is None or isinstance(hidden, Exception) else hidden) from None
+            finally:
+                with suppress(SQLAlchemyError):
+                    self.connection.close()
+        finally:
+            self.error = error
+            if error is not None:
+                self.discard_memory()
+            self.done.set()
+
+    def _interrupted(self, failure: BaseException) -> BaseException | None:
+        """Ctrl-C in the thread that commits is no reason to fail the others; a file can be asked to commit again."""
+        if self.connection.dialect.name != "sqlite":
+            return failure
+        try:
+            driver: Any = self.connection.connection.driver_connection
+            driver.commit()  # does nothing where it was done already
+        except Exception as error:
+            return error
+        return None
+
+    def rollback_current(self) -> bool:
+        """Undo the write that is under way, and leave those before it; False where the database cannot."""
+        if self.current is None or self.writes == 0:
+            return False
+        try:
+            self.connection.exec_driver_sql("ROLLBACK TO SAVEPOINT current_write")
+        except (SQLAlchemyError, sqlite3.Error):
+            return False
+        self.discard_memory()
+        return True
+
+    def discard_memory(self) -> None:
+        """What is in memory may not be on disk: it is read again."""
+        for undo in self.undo:
+            undo()
