@@ -7,7 +7,7 @@ import pytest
 
 from apportion.campaigns.storage.tokens import Tokens
 from apportion.web.app import create_app
-from apportion.web.guard.security import Access
+from apportion.web.guard.credentials import Access
 
 with warnings.catch_warnings():  # Starlette would like another version of the same client
     warnings.simplefilter("ignore")

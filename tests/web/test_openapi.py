@@ -18,7 +18,7 @@ from apportion.web import api, pages
 from apportion.web.api import requests, responses
 from apportion.web.api.describe import describe
 from apportion.web.app import create_app
-from apportion.web.guard.security import Access
+from apportion.web.guard.credentials import Access
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -18,7 +18,7 @@ from apportion.campaigns.state import Ledger
 from apportion.campaigns.storage.tokens import Tokens
 from apportion.errors import InvalidValue
 from apportion.web.app import create_app
-from apportion.web.guard.security import Access
+from apportion.web.guard.credentials import Access
 from apportion.web.pages import over_time as pictures
 from apportion.web.pages import shared
 from apportion.web.pages.leaderboard import board
@@ -45,17 +45,16 @@ def ads(db):
     return Campaign.create("ads", ("search", "social"), budget=5000, unit="EUR", db=db, b=0.75, sigma=4, seed=1)
 
 
-def csrf_of(client, path="/"):
-    found = re.search(r'<meta name="csrf" content="([^"]+)">', client.get(path).text)
-    assert found, path
-    return found[1]
-
-
 def post(client, path, follow=True, **fields):
-    """Send a form as a browser would, with the token of the page it stands on."""
+    """Send a form as a browser would, from a page of the service."""
     files = fields.pop("files", None)
-    data = {"csrf": csrf_of(client, "/login"), **fields}
-    return client.post(path, data=data, files=files, follow_redirects=follow)
+    return client.post(
+        path,
+        data=fields,
+        files=files,
+        follow_redirects=follow,
+        headers={"Origin": f"http://{client.base_url.netloc.decode()}"},
+    )
 
 
 def words(response):
@@ -817,9 +816,8 @@ def test_signing_in_with_a_token_and_out_again(db, ads):
         assert inside.url.path == "/campaigns/ads"
         assert "Sign out" in inside.text
         assert secret not in inside.text
-        data = {"csrf": csrf_of(client)}
-        assert client.post("/campaigns/ads/split", data=data).status_code == 200
-        assert "Sign in" in client.post("/logout", data={"csrf": csrf_of(client)}).text
+        assert post(client, "/campaigns/ads/split").status_code == 200
+        assert "Sign in" in post(client, "/logout").text
         assert client.get("/campaigns/ads", follow_redirects=False).status_code == 303
 
 
@@ -840,16 +838,19 @@ def test_a_token_that_may_only_read_sees_everything_and_no_forms(db, ads):
         ):
             assert gone not in page.text
         assert client.get("/new").status_code == 403
-        refused = client.post("/campaigns/ads/split", data={"csrf": csrf_of(client)})
+        refused = post(client, "/campaigns/ads/split")
         assert refused.status_code == 403
         assert "may only read" in words(refused)
         assert ads.period == 1
 
 
-def test_a_form_without_its_csrf_token_changes_nothing(client, ads):
-    page = client.post("/campaigns/ads/split", data={"csrf": "wrong"})
-    assert page.status_code == 403
-    assert "load the page again" in words(page)
+def test_a_form_that_comes_from_no_page_of_ours_changes_nothing(client, ads):
+    for headers in ({}, {"Sec-Fetch-Site": "none"}, {"Referer": "http://127.0.0.1:8000/"}):
+        page = client.post("/campaigns/ads/split", headers=headers)
+        assert page.status_code == 403
+        assert "does not come from a page of this service" in words(page)
+    for headers in ({"Origin": "null"}, {"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "same-site"}):
+        assert client.post("/campaigns/ads/split", headers=headers).status_code == 403
     assert ads.period == 0
 
 

@@ -6,7 +6,8 @@ import re
 import pytest
 
 from apportion.web.guard.middleware import HEADERS, LARGEST_FILE, LARGEST_REQUEST
-from apportion.web.guard.security import CSRF_COOKIE, SESSION_COOKIE, csrf_of, sign_in
+from apportion.web.guard.sessions import sign_in
+from apportion.web.guard.users import SESSION_COOKIE
 
 CAMPAIGN = {"name": "ads", "arms": ["search", "social"], "budget": 100, "b": 0.75, "sigma": 2}
 LIST = "/api/v1/campaigns"
@@ -64,14 +65,14 @@ def test_a_token_to_read_may_not_write(guarded):
 def test_a_revoked_token_ends(guarded):
     assert guarded.writer.get(LIST).status_code == 200
     guarded.tokens.revoke("writeer")
-    guarded.app.state.guard.forget()  # what it does by itself after a second
+    guarded.app.state.credentials.forget()  # what it does by itself after a second
     assert guarded.writer.get(LIST).status_code == 401
 
 
 def test_the_first_token_closes_the_door_on_loopback(app, client):
     assert client.get(LIST).status_code == 200
-    secret = app.state.guard.tokens.create("first")
-    app.state.guard.forget()
+    secret = app.state.credentials.tokens.create("first")
+    app.state.credentials.forget()
     assert client.get(LIST).status_code == 401
     assert client.get(LIST, headers={"Authorization": f"Bearer {secret}"}).status_code == 200
 
@@ -80,47 +81,102 @@ def test_the_first_token_closes_the_door_on_loopback(app, client):
 
 
 def signed_in(guarded, scope):
-    """A browser with a session, and the CSRF token of its pages."""
-    browser = guarded.nobody
-    made = guarded.tokens.begin_session(guarded.secrets[scope])
-    browser.cookies.set(SESSION_COOKIE, made.value)
-    return browser, made.csrf
+    """A browser with a session."""
+    guarded.nobody.cookies.set(SESSION_COOKIE, guarded.tokens.begin_session(guarded.secrets[scope]).value)
+    return guarded.nobody
 
 
-def test_a_session_reads_and_writes_with_its_csrf_token_only(guarded):
-    browser, csrf = signed_in(guarded, "write")
+OWN = "http://127.0.0.1:8000"
+OWN_PAGE = [
+    {"Origin": OWN, "Sec-Fetch-Site": "same-origin"},
+    {"Sec-Fetch-Site": "same-origin"},
+    {"Origin": OWN},  # over plain HTTP, and by older browsers
+    {"Origin": OWN.upper()},
+]
+# A browser too old to send either, or whose headers were taken away on the way; a page cannot make one send these.
+NO_PROOF = [{}, {"Sec-Fetch-Site": "none"}, {"Referer": f"{OWN}/"}]
+OTHER_SITE = [
+    {"Origin": "http://evil.example"},
+    {"Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"},
+    {"Origin": "null"},
+    {"Origin": "null", "Sec-Fetch-Site": "same-origin"},
+    {"Origin": ""},
+    {"Origin": "http://[broken"},
+    {"Origin": "http://127.0.0.1:9999"},
+    {"Origin": "http://127.0.0.1"},
+    {"Origin": "http://sub.127.0.0.1:8000"},
+    {"Origin": "http://127.0.0.1:8000.evil.example"},
+    {"Origin": "http://127.0.0.1:8000@evil.example"},
+    {"Origin": "http://sub.127.0.0.1:8000", "Sec-Fetch-Site": "same-site"},
+    {"Origin": OWN, "Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site"},
+    {"Sec-Fetch-Site": "something new"},
+]
+
+
+@pytest.mark.parametrize("headers", OWN_PAGE, ids=str)
+def test_a_session_writes_from_a_page_of_the_service(guarded, headers):
+    browser = signed_in(guarded, "write")
     assert browser.get(LIST).status_code == 200
-    refused = "The form is out of date: load the page again and send it once more."
-    for headers in ({}, {"X-CSRF-Token": "x"}, {"X-CSRF-Token": csrf[:-1]}, {"X-CSRF-Token": "é".encode()}):
-        assert sentence(browser.post(LIST, json=CAMPAIGN, headers=headers), 403) == refused
-    assert browser.post(LIST, json=CAMPAIGN, headers={"X-CSRF-Token": csrf}).status_code == 201
+    assert browser.post(LIST, json=CAMPAIGN, headers=headers).status_code == 201
+
+
+@pytest.mark.parametrize("headers", [*NO_PROOF, *OTHER_SITE], ids=str)
+def test_a_session_writes_from_nowhere_else(guarded, headers):
+    browser = signed_in(guarded, "write")
+    refused = sentence(browser.post(LIST, json=CAMPAIGN, headers=headers), 403)
+    assert refused.startswith(("The request comes from a page of another", "The request does not come from a page"))
+    assert guarded.reader.get(LIST).json()["campaigns"] == []
+
+
+@pytest.mark.parametrize("path", ["/login", "/logout", "/new", "/campaigns/ads/split", "/laboratory/runs"])
+@pytest.mark.parametrize("headers", [*NO_PROOF, *OTHER_SITE], ids=str)
+def test_no_form_is_taken_from_elsewhere(client, path, headers):
+    """Also on loopback without tokens, where there is no cookie that a browser could hold back."""
+    client.post(LIST, json=CAMPAIGN)
+    secret = {"token": "apt_of-an-attacker"}  # signing someone in as the attacker is an attack too
+    assert client.post(path, data=secret, headers={**headers, "Accept": "text/html"}).status_code == 403
+    assert client.get(f"{LIST}/ads").json()["period"] == 0
+
+
+def test_a_page_without_encryption_does_not_write_to_one_with_it(app, client_of):
+    client_of(app).post(LIST, json=CAMPAIGN)
+    browser = client_of(app)
+    browser.base_url = "https://127.0.0.1:8000"
+    assert browser.post(f"{LIST}/ads/splits", headers={"Origin": OWN}).status_code == 403
+    assert browser.post(f"{LIST}/ads/splits", headers={"Origin": "https://127.0.0.1:8000"}).status_code == 201
+
+
+def test_behind_a_proxy_that_speaks_https_pages_write(client):
+    client.post(LIST, json=CAMPAIGN)
+    headers = {"Origin": "https://localhost", "Host": "localhost", "Sec-Fetch-Site": "same-origin"}
+    assert client.post("/campaigns/ads/split", headers=headers).status_code == 303
 
 
 def test_a_session_of_a_token_to_read_may_not_write(guarded):
-    browser, csrf = signed_in(guarded, "read")
+    browser = signed_in(guarded, "read")
     assert browser.get(LIST).status_code == 200
-    assert browser.post(LIST, json=CAMPAIGN, headers={"X-CSRF-Token": csrf}).status_code == 403
+    assert browser.post(LIST, json=CAMPAIGN, headers=OWN_PAGE[0]).status_code == 403
 
 
 def test_a_session_is_nothing_without_its_token(guarded):
-    browser, _ = signed_in(guarded, "write")
+    browser = signed_in(guarded, "write")
     guarded.tokens.revoke("writeer")
     assert browser.get(LIST).status_code == 401
 
 
-def test_on_loopback_a_program_may_write_and_a_browser_needs_the_csrf_token(client):
+def test_on_loopback_a_program_may_write_and_a_browser_from_its_pages_only(client):
     assert client.post(LIST, json=CAMPAIGN).status_code == 201
-    for sign in ({"Origin": "http://127.0.0.1:8000"}, {"Sec-Fetch-Site": "same-origin"}, {"Referer": "http://x/"}):
-        assert client.post(f"{LIST}/ads/splits", headers=sign).status_code == 403
-    page = client.get("/api/reference")
-    csrf = re.search(r'<meta name="csrf" content="([^"]+)"', page.text)[1]
-    cookie = page.headers["set-cookie"]
-    assert cookie.startswith(f"{CSRF_COOKIE}={csrf};")
-    assert all(mark in cookie for mark in ("HttpOnly", "SameSite=Strict", "Path=/"))
-    browser = {"Origin": "http://127.0.0.1:8000", "Sec-Fetch-Site": "same-origin", "X-CSRF-Token": csrf}
-    assert client.post(f"{LIST}/ads/splits", headers=browser).status_code == 201
-    del browser["X-CSRF-Token"]
-    assert client.post(f"{LIST}/ads/splits", headers=browser).status_code == 403
+    for headers in (*NO_PROOF[1:], *OTHER_SITE, {"Cookie": "a=b"}):
+        assert client.post(f"{LIST}/ads/splits", headers=headers).status_code == 403
+    for headers in OWN_PAGE:
+        assert client.post(f"{LIST}/ads/splits", headers=headers).status_code == 201
+
+
+def test_pages_set_no_cookie_before_the_login(client):
+    for path in ("/", "/login", "/api/reference"):
+        assert "set-cookie" not in client.get(path).headers
 
 
 def test_a_page_leads_to_the_login_and_back(guarded):
@@ -144,22 +200,12 @@ def test_signing_in_sets_a_cookie_that_scripts_cannot_read_and_that_is_not_the_t
         assert guarded.secrets["write"] not in cookie
         assert all(mark in cookie for mark in ("HttpOnly", "SameSite=strict", "Path=/"))
         assert ("Secure" in cookie) == (scheme == "https")
-        assert len(csrf_of(Request(scope))) == 43
 
 
 # Other sites and hosts
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Origin": "http://evil.example"},
-        {"Origin": "null"},
-        {"Origin": "http://127.0.0.1:9999"},
-        {"Sec-Fetch-Site": "cross-site"},
-        {"Sec-Fetch-Site": "same-site"},
-    ],
-)
+@pytest.mark.parametrize("headers", OTHER_SITE, ids=str)
 def test_a_write_from_another_site_is_refused_whatever_it_carries(guarded, headers):
     answer = guarded.writer.post(LIST, json=CAMPAIGN, headers=headers)
     assert sentence(answer, 403) == "The request comes from a page of another site."
@@ -247,13 +293,13 @@ def test_a_database_that_is_gone_is_told_without_its_address(app, client, sqlite
 
 
 def test_no_secret_is_logged(guarded, caplog):
-    browser, csrf = signed_in(guarded, "write")
+    browser = signed_in(guarded, "write")
     with caplog.at_level(logging.DEBUG):
         guarded.writer.post(LIST, json=CAMPAIGN)
         guarded.nobody.get(LIST, headers={"Authorization": "Bearer apt_secret-that-is-wrong"})
-        browser.post(LIST, json={}, headers={"X-CSRF-Token": csrf})
+        browser.post(LIST, json={}, headers=OWN_PAGE[0])
     session = browser.cookies[SESSION_COOKIE]
-    for secret in (*guarded.secrets.values(), "apt_secret-that-is-wrong", csrf, session):
+    for secret in (*guarded.secrets.values(), "apt_secret-that-is-wrong", session):
         assert secret not in caplog.text
 
 

@@ -14,8 +14,8 @@ from apportion.web import api, pages
 from apportion.web.api.describe import describe
 from apportion.web.changes import Changes
 from apportion.web.guard import problems
-from apportion.web.guard.middleware import Shell
-from apportion.web.guard.security import LOCAL_ACCESS, Access, Guard
+from apportion.web.guard.credentials import LOCAL_ACCESS, Access, Credentials
+from apportion.web.guard.middleware import GuardMiddleware
 from apportion.web.observability import metrics
 from apportion.web.pages.over_time import Charts
 from apportion.web.shared import resolved
@@ -35,7 +35,7 @@ def create_app(db: str | os.PathLike[str] | None = None, *, access: Access | Non
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     app.state.db = resolved(db)
     app.state.store = open_store(app.state.db)
-    app.state.guard = Guard(app.state.db, LOCAL_ACCESS if access is None else access)
+    app.state.credentials = Credentials(app.state.db, LOCAL_ACCESS if access is None else access)
     app.state.campaigns = {}
     app.state.summaries = {}
     app.state.changes = Changes()
@@ -44,7 +44,7 @@ def create_app(db: str | os.PathLike[str] | None = None, *, access: Access | Non
     for router in (*api.ROUTERS, *pages.ROUTERS):
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    # The last one added is the outermost: everything is counted, also what the shell refuses.
-    app.add_middleware(Shell, guard=app.state.guard)
+    # The last one added is the outermost: everything is counted, also what the guard refuses.
+    app.add_middleware(GuardMiddleware, credentials=app.state.credentials)
     metrics.install(app)
     return app

@@ -138,7 +138,7 @@ def _leave(number: int, frame: Any) -> None:
 def application(db: str | os.PathLike[str] | None, local: bool, folder: str) -> FastAPI:
     """The app of one worker."""
     from apportion.web.app import create_app
-    from apportion.web.guard.security import LOCAL_ACCESS, Access
+    from apportion.web.guard.credentials import LOCAL_ACCESS, Access
     from apportion.web.laboratory.experiments import laboratory
 
     app = create_app(db, access=LOCAL_ACCESS if local else Access(tokens_needed=True, hosts=None))

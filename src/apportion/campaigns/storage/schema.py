@@ -89,7 +89,7 @@ sessions = Table(
     metadata,
     Column("hash", String(64), primary_key=True),
     Column("token", Integer, ForeignKey("tokens.id", name="fk_sessions_token"), nullable=False),
-    Column("csrf", String(64), nullable=False),
+    Column("csrf", String(64), nullable=False),  # not used: writes are checked by their headers
     Column("created", String(40), nullable=False),
     Column("expires", String(40), nullable=False),
 )

@@ -53,22 +53,20 @@ class NewSession(NamedTuple):
     """A browser that has just signed in: `value` goes into its cookie and is not kept anywhere else."""
 
     value: str
-    csrf: str
     expires: str
 
 
 class SessionRow(NamedTuple):
-    """A browser that signed in: by which token, and the CSRF token of its forms."""
+    """A browser that signed in: by which token, and until when."""
 
     token: TokenRow
-    csrf: str
     expires: str
 
 
 _ROW = (tokens.c.name, tokens.c.scope, tokens.c.created, tokens.c.last_used, tokens.c.revoked)
 _BY_HASH = sa.select(*_ROW, tokens.c.id, tokens.c.hash).where(tokens.c.hash == sa.bindparam("hash"))
 _SESSION = (
-    sa.select(*_ROW, tokens.c.id, sessions.c.csrf, sessions.c.expires, sessions.c.hash)
+    sa.select(*_ROW, tokens.c.id, sessions.c.expires, sessions.c.hash)
     .join_from(sessions, tokens, sessions.c.token == tokens.c.id)
     .where(sessions.c.hash == sa.bindparam("hash"))
 )
@@ -158,13 +156,17 @@ class Tokens:
         """Sign a browser in with a token's secret; None where the secret is not good."""
         if self.check(secret) is None:
             return None
-        made = NewSession(secrets.token_urlsafe(32), secrets.token_urlsafe(32), _moment(SESSION_LENGTH))
+        made = NewSession(secrets.token_urlsafe(32), _moment(SESSION_LENGTH))
         with self._writing() as connection:
             identity = connection.execute(_BY_HASH, {"hash": _hash(secret)}).one().id
             connection.execute(sa.delete(sessions).where(sessions.c.expires < now()))
             connection.execute(
                 sa.insert(sessions).values(
-                    hash=_hash(made.value), token=identity, csrf=made.csrf, created=now(), expires=made.expires
+                    hash=_hash(made.value),
+                    token=identity,
+                    csrf=secrets.token_urlsafe(32),
+                    created=now(),
+                    expires=made.expires,
                 )
             )
         return made
@@ -181,7 +183,7 @@ class Tokens:
         if row.revoked is not None or row.expires < now():
             return None
         self._stamp(row.id)
-        return SessionRow(TokenRow(*row[:5]), row.csrf, row.expires)
+        return SessionRow(TokenRow(*row[:5]), row.expires)
 
     def end_session(self, value: str) -> None:
         """Sign a browser out; one that is not known is out already."""

@@ -11,7 +11,7 @@ from apportion.campaigns.campaign import Campaign
 from apportion.errors import InvalidValue
 from apportion.web.api import examples, requests, responses
 from apportion.web.api.describe import PREFIX, TAGGED, ArmPath, Key, Name, told
-from apportion.web.guard.security import Reader, Writer
+from apportion.web.guard.users import Reader, Writer
 from apportion.web.shared import answer, open_campaign, tagged
 
 router = APIRouter(prefix=PREFIX, tags=["arms"])
@@ -24,7 +24,7 @@ router = APIRouter(prefix=PREFIX, tags=["arms"])
     openapi_extra=TAGGED,
     summary="All arms",
 )
-def arms(request: Request, name: Name, visitor: Reader) -> Any:
+def arms(request: Request, name: Name, user: Reader) -> Any:
     """Every arm there ever was, with its state and bounds."""
     campaign = open_campaign(request, name)
     return tagged(request, campaign.version, lambda: {"campaign": name, "arms": campaign.arms})
@@ -37,7 +37,7 @@ def arms(request: Request, name: Name, visitor: Reader) -> Any:
     responses=told(examples.ARM, "Added.", 201),
     summary="Add an arm",
 )
-def add(request: Request, name: Name, body: requests.NewArm, visitor: Writer, key: Key = None) -> Any:
+def add(request: Request, name: Name, body: requests.NewArm, user: Writer, key: Key = None) -> Any:
     """A new arm, or one that was removed, with all that was learned about it."""
     campaign = open_campaign(request, name)
     with campaign.together():
@@ -53,7 +53,7 @@ def add(request: Request, name: Name, body: requests.NewArm, visitor: Writer, ke
     summary="Pause, resume or bound an arm",
 )
 def change(
-    request: Request, name: Name, arm: ArmPath, body: requests.ChangeArm, visitor: Writer, key: Key = None
+    request: Request, name: Name, arm: ArmPath, body: requests.ChangeArm, user: Writer, key: Key = None
 ) -> Any:
     """Give an arm nothing until it is resumed, or bound its share; both bounds alike pin it."""
     campaign = open_campaign(request, name)
@@ -75,7 +75,7 @@ def change(
     responses=told({**examples.ARM, "state": "removed"}, "Removed."),
     summary="Remove an arm",
 )
-def remove(request: Request, name: Name, arm: ArmPath, visitor: Writer, key: Key = None) -> Any:
+def remove(request: Request, name: Name, arm: ArmPath, user: Writer, key: Key = None) -> Any:
     """Take the arm away. Outcomes of open tickets still count, and adding it again brings it back."""
     campaign = open_campaign(request, name)
     with campaign.together():

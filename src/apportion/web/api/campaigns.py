@@ -14,7 +14,7 @@ from apportion.errors import InvalidValue
 from apportion.policies.registry import policy_from_plain
 from apportion.web.api import examples, requests, responses
 from apportion.web.api.describe import PREFIX, TAGGED, Key, Limit, Name, told
-from apportion.web.guard.security import Reader, Writer
+from apportion.web.guard.users import Reader, Writer
 from apportion.web.shared import answer, db_of, open_campaign, store_of, tagged, versions
 
 router = APIRouter(prefix=PREFIX, tags=["campaigns"])
@@ -32,7 +32,7 @@ LARGEST_FORECAST = 100_000
 )
 def campaigns(
     request: Request,
-    visitor: Reader,
+    user: Reader,
     after: Annotated[
         str, Query(description="Begin after this name.", openapi_examples={"start": {"value": ""}})
     ] = "",
@@ -80,7 +80,7 @@ def summary(request: Request, name: str, version: int) -> dict[str, Any]:
     responses=told(examples.STATUS, "The campaign began.", 201),
     summary="Begin a campaign",
 )
-def create(request: Request, body: requests.NewCampaign, visitor: Writer, key: Key = None) -> Any:
+def create(request: Request, body: requests.NewCampaign, user: Writer, key: Key = None) -> Any:
     """Begin a campaign. What is left out of b and sigma is learned from the outcomes, or assumed; `notes` says."""
     options = {**body.model_dump(), "policy": policy_from_plain(body.policy)}
     campaign = Campaign.create(options.pop("name"), options.pop("arms"), **options, key=key, db=db_of(request))
@@ -95,7 +95,7 @@ def create(request: Request, body: requests.NewCampaign, visitor: Writer, key: K
     openapi_extra=TAGGED,
     summary="Where a campaign stands",
 )
-def status(request: Request, name: Name, visitor: Reader) -> Any:
+def status(request: Request, name: Name, user: Reader) -> Any:
     """Beliefs, open tickets and settings at one moment, and what to know in sentences."""
     campaign = open_campaign(request, name)
     return tagged(request, campaign.version, lambda: campaign.status().to_dict())
@@ -108,7 +108,7 @@ def status(request: Request, name: Name, visitor: Reader) -> Any:
     openapi_extra=TAGGED,
     summary="Settings",
 )
-def settings(request: Request, name: Name, visitor: Reader) -> Any:
+def settings(request: Request, name: Name, user: Reader) -> Any:
     """What the campaign is run by."""
     campaign = open_campaign(request, name)
     return tagged(request, campaign.version, lambda: campaign.settings)
@@ -120,7 +120,7 @@ def settings(request: Request, name: Name, visitor: Reader) -> Any:
     responses=told(examples.SETTINGS, "The settings after the change."),
     summary="Change settings",
 )
-def change(request: Request, name: Name, body: requests.ChangeSettings, visitor: Writer, key: Key = None) -> Any:
+def change(request: Request, name: Name, body: requests.ChangeSettings, user: Writer, key: Key = None) -> Any:
     """Change the settings that are given. Another b, half_life, window or robust counts all outcomes anew."""
     changes = body.model_dump(exclude_unset=True)
     if "policy" in changes:
@@ -134,7 +134,7 @@ def change(request: Request, name: Name, body: requests.ChangeSettings, visitor:
     responses=told(examples.CHECK, "What was found; look at `ok`."),
     summary="Check a campaign",
 )
-def check(request: Request, name: Name, visitor: Reader) -> Any:
+def check(request: Request, name: Name, user: Reader) -> Any:
     """Rebuild everything from the events and compare it with what is kept, bit for bit."""
     return answer(open_campaign(request, name).check())
 
@@ -145,7 +145,7 @@ def check(request: Request, name: Name, visitor: Reader) -> Any:
     responses=told(examples.CHECK, "What was found before the repair."),
     summary="Check and repair a campaign",
 )
-def repair(request: Request, name: Name, visitor: Writer) -> Any:
+def repair(request: Request, name: Name, user: Writer) -> Any:
     """The check; where snapshots do not agree with the events, they are made anew from them."""
     return answer(open_campaign(request, name).check(repair=True))
 
@@ -160,7 +160,7 @@ def repair(request: Request, name: Name, visitor: Writer) -> Any:
 def forecast(
     request: Request,
     name: Name,
-    visitor: Reader,
+    user: Reader,
     periods: Annotated[int, Query(description="How many periods to simulate.", ge=1, le=1000)] = 50,
     # Fewer than the command line's 100: others wait while this runs, and a thousand splits take about 0.2 s.
     worlds: Annotated[int, Query(description="How many futures to simulate.", ge=1, le=1000)] = 25,

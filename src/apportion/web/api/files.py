@@ -19,7 +19,7 @@ from apportion.campaigns.files import Imported
 from apportion.errors import IncompatibleState, InvalidValue
 from apportion.web.api import examples, responses
 from apportion.web.api.describe import PREFIX, TAGGED, Key, Name, told
-from apportion.web.guard.security import Reader, Writer
+from apportion.web.guard.users import Reader, Writer
 from apportion.web.shared import CACHED, answer, db_of, etag, open_campaign, unchanged
 
 router = APIRouter(prefix=PREFIX, tags=["files"])
@@ -49,7 +49,7 @@ _WRITERS = {
 def export(
     request: Request,
     name: Name,
-    visitor: Reader,
+    user: Reader,
     kind: Annotated[
         Literal["csv", "json", "log"],
         Query(alias="format", description="The history for spreadsheets; or everything, for `restore`."),
@@ -89,7 +89,7 @@ def _column(what: str) -> Any:
 async def import_(
     request: Request,
     name: Name,
-    visitor: Writer,
+    user: Writer,
     file: Annotated[str, Query(description="What the file is called.", max_length=200)] = "history.csv",
     date_column: Annotated[str, _column("dates")] = "date",
     arm_column: Annotated[str, _column("arms")] = "arm",
@@ -159,7 +159,7 @@ def import_content(campaign: Campaign, content: bytes, file: str, key: str | Non
 )
 async def restore(
     request: Request,
-    visitor: Writer,
+    user: Writer,
     name: Annotated[
         str | None, Query(description="Another name for the campaign; a log needs one.", max_length=200)
     ] = None,

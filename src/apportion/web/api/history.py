@@ -10,7 +10,7 @@ from apportion.allocation import beliefs as believing
 from apportion.campaigns.content import relative_to
 from apportion.web.api import examples, responses
 from apportion.web.api.describe import LARGEST_WHOLE, PREFIX, TAGGED, Limit, Name, after, told
-from apportion.web.guard.security import Reader
+from apportion.web.guard.users import Reader
 from apportion.web.shared import open_campaign, tagged
 
 router = APIRouter(prefix=PREFIX, tags=["history"])
@@ -27,7 +27,7 @@ MOMENTS = 120
     summary="History",
 )
 def history(
-    request: Request, name: Name, visitor: Reader, after: Annotated[int, after("ticket")] = 0, limit: Limit = 100
+    request: Request, name: Name, user: Reader, after: Annotated[int, after("ticket")] = 0, limit: Limit = 100
 ) -> Any:
     """What was advised, spent and earned, ticket by ticket, with corrections. `limit` counts tickets."""
     campaign = open_campaign(request, name)
@@ -48,7 +48,7 @@ def history(
     summary="Everything that happened",
 )
 def events(
-    request: Request, name: Name, visitor: Reader, after: Annotated[int, after("event")] = 0, limit: Limit = 100
+    request: Request, name: Name, user: Reader, after: Annotated[int, after("event")] = 0, limit: Limit = 100
 ) -> Any:
     """The log: every split, outcome, correction, change of arms and settings, in order."""
     campaign = open_campaign(request, name)
@@ -72,7 +72,7 @@ def events(
 def beliefs(
     request: Request,
     name: Name,
-    visitor: Reader,
+    user: Reader,
     at: Annotated[
         int | None,
         Query(description="After that many events; now by default.", ge=1, le=LARGEST_WHOLE),
@@ -98,7 +98,7 @@ def beliefs(
 def over_time(
     request: Request,
     name: Name,
-    visitor: Reader,
+    user: Reader,
     every: Annotated[
         int | None,
         Query(description=f"Every so many periods; by default at most {MOMENTS} moments.", ge=1, le=LARGEST_WHOLE),

@@ -12,7 +12,7 @@ from apportion.errors import InvalidValue
 from apportion.web.api.describe import refusal, told
 from apportion.web.api.requests import Asked, field
 from apportion.web.guard.problems import problem
-from apportion.web.guard.security import Writer
+from apportion.web.guard.users import Writer
 from apportion.web.laboratory.experiments import Busy, Run, laboratory
 from apportion.web.laboratory.limits import read_experiment, seconds_of
 from apportion.web.shared import answer
@@ -100,7 +100,7 @@ async def begin(definition: Any, longest: float | None = None) -> Run | Response
 @router.post("/runs", responses=_RESPONSES, summary="Run an experiment")
 async def run_experiment(
     request: Request,
-    visitor: Writer,
+    user: Writer,
     body: Annotated[Experiment, Body(openapi_examples={"small": {"value": EXAMPLE}})],
 ) -> Response:
     """Simulate policies on a world. Closing the connection stops it. No campaign is touched."""
@@ -123,7 +123,7 @@ async def run_experiment(
 
 @router.post("/runs/{name}/cancel", status_code=204, summary="Cancel an experiment")
 async def cancel_experiment(
-    visitor: Writer, name: Annotated[str, Path(description="The name that its first event tells.")]
+    user: Writer, name: Annotated[str, Path(description="The name that its first event tells.")]
 ) -> Response:
     """Stop an experiment, whichever worker has it. Closing its connection does the same."""
     laboratory().cancel(name)

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from apportion.web.api.describe import INTRODUCTION, TAGS, describe
 from apportion.web.guard.problems import KINDS
-from apportion.web.guard.security import MaybeVisitor
+from apportion.web.guard.users import MaybeUser
 from apportion.web.shared import answer
 
 router = APIRouter(include_in_schema=False)
@@ -51,14 +51,14 @@ async def openapi(request: Request) -> Response:
 
 
 @router.get("/api/reference")
-def reference(request: Request, visitor: MaybeVisitor) -> Response:
+def reference(request: Request, user: MaybeUser) -> Response:
     """The API reference."""
     from apportion.web.pages.shared import page
 
     groups = routes_by_tag(describe(request.app))
     lead, *points = (line for line in INTRODUCTION.replace("\n  ", " ").splitlines() if line)
     said = [line.removeprefix("* ").replace("**", "").partition(": ") for line in points]
-    return page(request, "reference.html", visitor, place="api", groups=groups, kinds=KINDS, lead=lead, points=said)
+    return page(request, "reference.html", user, place="api", groups=groups, kinds=KINDS, lead=lead, points=said)
 
 
 def routes_by_tag(found: dict[str, Any]) -> list[tuple[dict[str, str], list[Route]]]:

@@ -11,7 +11,7 @@ from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.content import split_content, unit_of
 from apportion.web.api import examples, requests, responses
 from apportion.web.api.describe import PREFIX, TAGGED, Key, Name, Ticket, told
-from apportion.web.guard.security import Reader, Writer
+from apportion.web.guard.users import Reader, Writer
 from apportion.web.shared import answer, open_campaign, tagged
 
 router = APIRouter(prefix=PREFIX, tags=["splits"])
@@ -24,9 +24,7 @@ router = APIRouter(prefix=PREFIX, tags=["splits"])
     responses=told(examples.SPLIT, "The split, with a ticket.", 201),
     summary="The next split",
 )
-def split(
-    request: Request, name: Name, visitor: Writer, body: requests.AskSplit | None = None, key: Key = None
-) -> Any:
+def split(request: Request, name: Name, user: Writer, body: requests.AskSplit | None = None, key: Key = None) -> Any:
     """Split the campaign's budget, or another that is given here. Earlier tickets may be open."""
     campaign = open_campaign(request, name)
     with campaign.together():  # the unit of the same moment, without another look at the database
@@ -43,7 +41,7 @@ def split(
     openapi_extra=TAGGED,
     summary="A split explained",
 )
-def explain(request: Request, name: Name, ticket: Ticket, visitor: Reader) -> Any:
+def explain(request: Request, name: Name, ticket: Ticket, user: Reader) -> Any:
     """The split of a ticket with the beliefs and reasons of its time."""
     campaign = open_campaign(request, name)
     return tagged(request, campaign.version, lambda: split_content(name, unit_of(campaign), campaign.explain(ticket)))
@@ -56,7 +54,7 @@ def explain(request: Request, name: Name, ticket: Ticket, visitor: Reader) -> An
     summary="Record outcomes",
 )
 def record(
-    request: Request, name: Name, ticket: Ticket, body: requests.Outcomes, visitor: Writer, key: Key = None
+    request: Request, name: Name, ticket: Ticket, body: requests.Outcomes, user: Writer, key: Key = None
 ) -> Any:
     """Bring outcomes home: for some arms or all, late, in any order. The same again changes nothing."""
     campaign = open_campaign(request, name)
@@ -72,7 +70,7 @@ def record(
     summary="Correct outcomes",
 )
 def amend(
-    request: Request, name: Name, ticket: Ticket, body: requests.Outcomes, visitor: Writer, key: Key = None
+    request: Request, name: Name, ticket: Ticket, body: requests.Outcomes, user: Writer, key: Key = None
 ) -> Any:
     """Correct outcomes that were recorded, or the amounts they came from. The old values stay in the history."""
     campaign = open_campaign(request, name)
@@ -87,7 +85,7 @@ def amend(
     responses=told(examples.RECORDED, "Nothing more is expected."),
     summary="Give up waiting",
 )
-def close(request: Request, name: Name, ticket: Ticket, visitor: Writer, key: Key = None) -> Any:
+def close(request: Request, name: Name, ticket: Ticket, user: Writer, key: Key = None) -> Any:
     """No data will come for what is still open of a ticket."""
     campaign = open_campaign(request, name)
     with campaign.together():

@@ -13,7 +13,7 @@ from apportion.web.api import examples, responses
 from apportion.web.api.campaigns import checksum
 from apportion.web.api.describe import PREFIX, Name, told
 from apportion.web.changes import Changes
-from apportion.web.guard.security import Reader
+from apportion.web.guard.users import Reader
 from apportion.web.shared import answer, open_campaign, store_of, versions
 from apportion.web.streams import HEADERS
 
@@ -35,22 +35,22 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 @router.get(
     "/version", response_model=responses.Version, responses=told(examples.VERSION), summary="Who answers whom"
 )
-async def version(request: Request, visitor: Reader) -> Any:
+async def version(request: Request, user: Reader) -> Any:
     """The release that answers, and who it takes you for."""
-    return answer({"version": __version__, "visitor": visitor.name, "scope": visitor.scope})
+    return answer({"version": __version__, "visitor": user.name, "scope": user.scope})
 
 
 @router.get(
     "/campaigns/{name}/stream", response_class=StreamingResponse, responses=_STREAM, summary="Changes of a campaign"
 )
-async def campaign_stream(request: Request, name: Name, visitor: Reader, since: Since = None) -> Any:
+async def campaign_stream(request: Request, name: Name, user: Reader, since: Since = None) -> Any:
     """An event whenever the campaign changes, whoever wrote. Never ends by itself."""
     campaign = await run_in_threadpool(open_campaign, request, name)
     return _stream(request, f"campaign {name}", lambda: campaign.version, since)
 
 
 @router.get("/stream", response_class=StreamingResponse, responses=_STREAM, summary="Changes of any campaign")
-async def stream(request: Request, visitor: Reader, since: Since = None) -> Any:
+async def stream(request: Request, user: Reader, since: Since = None) -> Any:
     """An event whenever any campaign changes or begins. Never ends by itself."""
     store = store_of(request.app)
     return _stream(request, "campaigns", lambda: checksum(versions(store)), since)

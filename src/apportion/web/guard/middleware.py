@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from apportion.web.guard import problems
-from apportion.web.guard.security import CSRF_COOKIE, Guard
+from apportion.web.guard.credentials import Credentials
+from apportion.web.guard.origin import Source, source_of
 
-LARGEST_REQUEST = 1_000_000
-LARGEST_FILE = 20_000_000
+MEGABYTE = 1_000_000
+LARGEST_REQUEST = MEGABYTE
+LARGEST_FILE = 20 * MEGABYTE
 
+# Methods that change nothing.
 _SAFE = ("GET", "HEAD", "OPTIONS")
 
 CONTENT_SECURITY_POLICY = (
@@ -33,16 +34,16 @@ HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
 _HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-_NAMES = frozenset(name for name, _ in _HEADERS)
-_NOT_KEPT = (b"cache-control", b"no-store")
+_NO_STORE = (b"cache-control", b"no-store")
+_HTTPS_ONLY = (b"strict-transport-security", b"max-age=31536000")
 
 
-class Shell:
+class GuardMiddleware:
     """Refuses what must not come in, puts the security headers on every answer, and turns surprises into a 500."""
 
-    def __init__(self, app: ASGIApp, guard: Guard) -> None:
+    def __init__(self, app: ASGIApp, credentials: Credentials) -> None:
         self._app = app
-        self._guard = guard
+        self._credentials = credentials
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -57,7 +58,7 @@ class Shell:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                self._dress(scope, message)
+                _add_headers(scope, message)
             await send(message)
 
         request = Request(scope)
@@ -74,35 +75,26 @@ class Shell:
 
     def _refusal(self, request: Request, headers: dict[bytes, str]) -> Response | None:
         host = headers.get(b"host", "")
-        if not self._guard.answers(host):
+        if not self._credentials.answers(host):
             return problems.problem(400, f"The host {host[:100]!r} is not answered here.")
-        if request.method not in _SAFE:
-            origin = headers.get(b"origin")
-            if (origin is not None and urlsplit(origin).netloc.lower() != host.lower()) or headers.get(
-                b"sec-fetch-site"
-            ) in ("cross-site", "same-site"):
-                return problems.problem(403, "The request comes from a page of another site.")
+        if request.method not in _SAFE and source_of(request) is Source.OTHER_SITE:
+            return problems.problem(403, "The request comes from a page of another site.")
         length = headers.get(b"content-length", "0")
         limit = _limit(request.scope["path"], headers)
         if not length.isascii() or not length.isdigit() or int(length[:20]) > limit:
             return problems.problem(413, _too_large(limit), headers={"Connection": "close"})
         return None
 
-    @staticmethod
-    def _dress(scope: Scope, message: Message) -> None:
-        given = list(message.get("headers", ()))
-        names = {name for name, _ in given}
-        given += [pair for pair in _HEADERS if pair[0] not in names]
-        if b"cache-control" not in names:
-            given.append(_NOT_KEPT)
-        secure = scope.get("scheme") == "https"
-        if secure:
-            given.append((b"strict-transport-security", b"max-age=31536000"))
-        new = scope["state"].get("new_csrf")
-        if new:
-            cookie = f"{CSRF_COOKIE}={new}; Path=/; HttpOnly; SameSite=Strict{'; Secure' if secure else ''}"
-            given.append((b"set-cookie", cookie.encode("latin-1")))
-        message["headers"] = given
+
+def _add_headers(scope: Scope, message: Message) -> None:
+    given = list(message.get("headers", ()))
+    names = {name for name, _ in given}
+    given += [pair for pair in _HEADERS if pair[0] not in names]
+    if b"cache-control" not in names:
+        given.append(_NO_STORE)
+    if scope.get("scheme") == "https":
+        given.append(_HTTPS_ONLY)
+    message["headers"] = given
 
 
 def _limit(path: str, headers: dict[bytes, str]) -> int:
@@ -113,7 +105,7 @@ def _limit(path: str, headers: dict[bytes, str]) -> int:
 
 
 def _too_large(limit: int) -> str:
-    return f"A request must have at most {limit // 1_000_000} MB."
+    return f"A request must have at most {limit // MEGABYTE} MB."
 
 
 def _limited(receive: Receive, limit: int) -> Receive:

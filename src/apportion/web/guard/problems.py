@@ -28,7 +28,7 @@ from apportion.errors import (
     StoreUnavailable,
     UnknownName,
 )
-from apportion.web.guard.security import Refused, SignInNeeded
+from apportion.web.guard.users import Refused, SignInNeeded
 
 MEDIA_TYPE = "application/problem+json"
 

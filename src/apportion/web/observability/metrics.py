@@ -97,7 +97,7 @@ def install(app: FastAPI) -> None:
     from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
     from apportion.campaigns.storage.store import Store
-    from apportion.web.guard.security import reader
+    from apportion.web.guard.users import reader
     from apportion.web.observability.requests import RequestObserver
 
     store: Store = app.state.store

@@ -115,7 +115,7 @@ class RequestObserver:
 def _user_name(scope: Scope) -> str | None:
     """The name of who asked, where the guard found one."""
     caller = scope.get("state", {}).get("caller")
-    return getattr(getattr(caller, "visitor", None), "name", None)
+    return getattr(getattr(caller, "user", None), "name", None)
 
 
 def _is_stream(message: Message) -> bool:

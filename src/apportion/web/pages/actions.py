@@ -12,7 +12,7 @@ from apportion._common import validation
 from apportion._common.formatting import readable
 from apportion.campaigns.campaign import Campaign
 from apportion.errors import ApportionError, InvalidValue
-from apportion.web.guard.security import PageWriter
+from apportion.web.guard.users import PageWriter
 from apportion.web.pages.campaign import TRIMMED, campaign_page, settings_fields, ticket_page
 from apportion.web.pages.shared import (
     Form,
@@ -34,21 +34,21 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.post("/campaigns/{name}/split")
-def split(request: Request, name: str, form: Form, visitor: PageWriter) -> Response:
+def split(request: Request, name: str, form: Form, user: PageWriter) -> Response:
     """Ask for the next split."""
     campaign = open_campaign(request, name)
     try:
         given = campaign.split(optional(text(form, "budget"), "the budget"), key=key_of(form))
     except ApportionError as error:
         return campaign_page(
-            request, visitor, campaign, problems={"split": str(error)}, typed=typed_of(form), status=status_of(error)
+            request, user, campaign, problems={"split": str(error)}, typed=typed_of(form), status=status_of(error)
         )
     said = f"Ticket {given.ticket}: {money(given.budget, campaign.settings.unit)} split. Spend it so, then record."
     return go(request, f"{campaign_path(name)}#ticket-{given.ticket}", said)
 
 
 @router.post("/campaigns/{name}/tickets/{ticket}/record")
-def record(request: Request, name: str, ticket: int, form: Form, visitor: PageWriter) -> Response:
+def record(request: Request, name: str, ticket: int, form: Form, user: PageWriter) -> Response:
     """Take in what came back."""
     campaign = open_campaign(request, name)
     alone = text(form, "back") == "ticket"
@@ -60,11 +60,11 @@ def record(request: Request, name: str, ticket: int, form: Form, visitor: PageWr
     except ApportionError as error:
         if alone or ticket not in campaign.open_tickets:
             return ticket_page(
-                request, visitor, campaign, ticket, problems={"record": str(error)}, typed=typed_of(form),
+                request, user, campaign, ticket, problems={"record": str(error)}, typed=typed_of(form),
                 status=status_of(error),
             )  # fmt: skip
         return campaign_page(
-            request, visitor, campaign, problems={f"ticket-{ticket}": str(error)}, typed=typed_of(form),
+            request, user, campaign, problems={f"ticket-{ticket}": str(error)}, typed=typed_of(form),
             status=status_of(error),
         )  # fmt: skip
     if ticket in campaign.open_tickets:
@@ -77,7 +77,7 @@ def record(request: Request, name: str, ticket: int, form: Form, visitor: PageWr
 
 
 @router.post("/campaigns/{name}/tickets/{ticket}/amend")
-def amend(request: Request, name: str, ticket: int, form: Form, visitor: PageWriter) -> Response:
+def amend(request: Request, name: str, ticket: int, form: Form, user: PageWriter) -> Response:
     """Correct what was recorded: only what differs from it."""
     campaign = open_campaign(request, name)
     try:
@@ -99,7 +99,7 @@ def amend(request: Request, name: str, ticket: int, form: Form, visitor: PageWri
         campaign.amend(ticket, changed, amounts or None, key=key_of(form))
     except ApportionError as error:
         return ticket_page(
-            request, visitor, campaign, ticket, problems={"amend": str(error)}, typed=typed_of(form),
+            request, user, campaign, ticket, problems={"amend": str(error)}, typed=typed_of(form),
             status=status_of(error),
         )  # fmt: skip
     names = ", ".join(dict.fromkeys((*changed, *amounts)))
@@ -116,7 +116,7 @@ def _emptied(form: FormData, arm: str) -> bool:
 
 
 @router.post("/campaigns/{name}/tickets/{ticket}/close")
-def close(request: Request, name: str, ticket: int, visitor: PageWriter) -> Response:
+def close(request: Request, name: str, ticket: int, user: PageWriter) -> Response:
     """Give up waiting for what is still open of a ticket."""
     campaign = open_campaign(request, name)
     campaign.close(ticket)
@@ -124,7 +124,7 @@ def close(request: Request, name: str, ticket: int, visitor: PageWriter) -> Resp
 
 
 @router.post("/campaigns/{name}/arms")
-def arms(request: Request, name: str, form: Form, visitor: PageWriter) -> Response:
+def arms(request: Request, name: str, form: Form, user: PageWriter) -> Response:
     """Add, bound, pause, resume or remove an arm."""
     campaign = open_campaign(request, name)
     arm = text(form, "arm")
@@ -132,7 +132,7 @@ def arms(request: Request, name: str, form: Form, visitor: PageWriter) -> Respon
         said = _change_arm(campaign, text(form, "action"), arm, form)
     except ApportionError as error:
         return campaign_page(
-            request, visitor, campaign, problems={"arms": str(error)}, typed=typed_of(form), status=status_of(error)
+            request, user, campaign, problems={"arms": str(error)}, typed=typed_of(form), status=status_of(error)
         )
     return go(request, f"{campaign_path(name)}#arms", said)
 
@@ -164,7 +164,7 @@ _WORDS = {"b": "b", "sigma": "σ", "step": "the step", "half_life": "the half-li
 
 
 @router.post("/campaigns/{name}/settings")
-def settings(request: Request, name: str, form: Form, visitor: PageWriter) -> Response:
+def settings(request: Request, name: str, form: Form, user: PageWriter) -> Response:
     """Change the settings that differ from what they are."""
     campaign = open_campaign(request, name)
     try:
@@ -174,7 +174,7 @@ def settings(request: Request, name: str, form: Form, visitor: PageWriter) -> Re
         now = campaign.change(**changes)
     except ApportionError as error:
         return campaign_page(
-            request, visitor, campaign, problems={"settings": str(error)}, typed=typed_of(form),
+            request, user, campaign, problems={"settings": str(error)}, typed=typed_of(form),
             status=status_of(error),
         )  # fmt: skip
     freed = [option for option in ("b", "sigma") if changes.get(option, ...) is None and option in now.assumed]
@@ -249,7 +249,7 @@ mean 95?
 
 def typed_of(form: FormData) -> dict[str, str]:
     """All fields as they were typed, to be shown again beside what is wrong with them."""
-    return {name: value for name, value in form.multi_items() if isinstance(value, str) and name != "csrf"}
+    return {name: value for name, value in form.multi_items() if isinstance(value, str)}
 
 
 def told(form: FormData) -> tuple[dict[str, float | None], dict[str, float]]:

@@ -15,7 +15,7 @@ from apportion.campaigns.status import Status
 from apportion.errors import ApportionError
 from apportion.policies import POLICIES
 from apportion.policies.registry import choose_policy
-from apportion.web.guard.security import PageReader, Visitor
+from apportion.web.guard.users import PageReader, User
 from apportion.web.pages.leaderboard import board
 from apportion.web.pages.over_time import Charts, news
 from apportion.web.pages.shared import Typed, page, plain_number, plain_percent
@@ -29,13 +29,13 @@ OPEN_SHOWN = 3
 
 
 @router.get("/campaigns/{name}")
-def show(request: Request, name: str, visitor: PageReader) -> HTMLResponse:
+def show(request: Request, name: str, user: PageReader) -> HTMLResponse:
     """Where the campaign stands, and what to do next."""
-    return campaign_page(request, visitor, open_campaign(request, name))
+    return campaign_page(request, user, open_campaign(request, name))
 
 
 @router.get("/campaigns/{name}/over-time")
-def series(request: Request, name: str, visitor: PageReader) -> Response:
+def series(request: Request, name: str, user: PageReader) -> Response:
     """The data of the chart."""
     campaign = open_campaign(request, name)
     known = unchanged(request, etag(campaign.version))
@@ -47,21 +47,21 @@ def series(request: Request, name: str, visitor: PageReader) -> Response:
 
 
 @router.get("/campaigns/{name}/tickets/{ticket}")
-def one(request: Request, name: str, ticket: int, visitor: PageReader) -> HTMLResponse:
+def one(request: Request, name: str, ticket: int, user: PageReader) -> HTMLResponse:
     """A ticket: its split, what came back, and the forms to record and to amend."""
-    return ticket_page(request, visitor, open_campaign(request, name), ticket)
+    return ticket_page(request, user, open_campaign(request, name), ticket)
 
 
 @router.get("/campaigns/{name}/check")
-def check(request: Request, name: str, visitor: PageReader) -> HTMLResponse:
+def check(request: Request, name: str, user: PageReader) -> HTMLResponse:
     """Rebuild everything from the log and compare."""
     campaign = open_campaign(request, name)
-    return page(request, "check.html", visitor, name=campaign.name, found=campaign.check())
+    return page(request, "check.html", user, name=campaign.name, found=campaign.check())
 
 
 def campaign_page(
     request: Request,
-    visitor: Visitor,
+    user: User,
     campaign: Campaign,
     *,
     problems: Mapping[str, str] | None = None,
@@ -77,7 +77,7 @@ def campaign_page(
     wanted = request.query_params.get("page", "1")
     last = campaign.events(now.version - 1, 1)
     return page(
-        request, "campaign.html", visitor, status=status,
+        request, "campaign.html", user, status=status,
         now=now, places=places, unit=now.settings.unit, board=board(now),
         open=[ticket_view(campaign, ticket, places) for ticket in sorted(shown, reverse=True)],
         more_open=[ticket for ticket in now.open_tickets if ticket not in shown],
@@ -110,7 +110,7 @@ def leading(status: Status) -> Leading | None:
 
 def ticket_page(
     request: Request,
-    visitor: Visitor,
+    user: User,
     campaign: Campaign,
     ticket: int,
     *,
@@ -122,7 +122,7 @@ def ticket_page(
     places = places_of(arm.name for arm in campaign.arms)
     view, settings = ticket_view(campaign, ticket, places), campaign.settings
     return page(
-        request, "ticket.html", visitor, status=status, name=campaign.name, split=view, unit=settings.unit,
+        request, "ticket.html", user, status=status, name=campaign.name, split=view, unit=settings.unit,
         minimise=settings.minimise, waiting=any(row.open for row in view.rows), problems=problems or {},
         typed=typed or {},
     )  # fmt: skip

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from apportion._common import optional
 from apportion.campaigns.files import export_csv, export_json
 from apportion.errors import InvalidValue
-from apportion.web.guard.security import PageReader
+from apportion.web.guard.users import PageReader
 from apportion.web.shared import open_campaign
 
 router = APIRouter(include_in_schema=False)
@@ -24,19 +24,19 @@ def _file(content: str, name: str, media_type: str) -> Response:
 
 
 @router.get("/campaigns/{name}/export.csv")
-def history(request: Request, name: str, visitor: PageReader) -> Response:
+def history(request: Request, name: str, user: PageReader) -> Response:
     """The history, a line per split and arm."""
     return _file(export_csv(open_campaign(request, name)), f"{name}.csv", "text/csv; charset=utf-8")
 
 
 @router.get("/campaigns/{name}/export.json")
-def everything(request: Request, name: str, visitor: PageReader) -> Response:
+def everything(request: Request, name: str, user: PageReader) -> Response:
     """Everything that ever happened; `apportion restore` brings it back with identical state."""
     return _file(export_json(open_campaign(request, name)), f"{name}.json", "application/json")
 
 
 @router.get("/campaigns/{name}/report")
-def report(request: Request, name: str, visitor: PageReader) -> Response:
+def report(request: Request, name: str, user: PageReader) -> Response:
     """The report that `apportion report` writes: one file that asks nothing of any network."""
     from apportion.campaigns.report import campaign_page
 

@@ -16,7 +16,7 @@ from apportion._common import validation
 from apportion.policies import POLICIES
 from apportion.simulation.families import means_of
 from apportion.web.api import laboratory as api
-from apportion.web.guard.security import PageReader, check_form
+from apportion.web.guard.users import PageReader, check_source
 from apportion.web.laboratory.experiments import laboratory
 from apportion.web.laboratory.limits import MOST_ARMS, MOST_POLICIES
 from apportion.web.pages.plotly_styles import style_ids
@@ -55,7 +55,7 @@ def _offer() -> dict[str, Any]:
 
 
 @pages.get("/laboratory")
-def show_laboratory(request: Request, visitor: PageReader) -> Response:
+def show_laboratory(request: Request, user: PageReader) -> Response:
     """The page."""
     from apportion.web.laboratory.transition import ARMS, GAP, HORIZON, POWERS, REPLICATIONS, USUAL_ARMS
 
@@ -64,35 +64,35 @@ def show_laboratory(request: Request, visitor: PageReader) -> Response:
         "powers": POWERS,
     }  # fmt: skip
     return page(
-        request, "laboratory.html", visitor, place="laboratory", offer=_offer(), slider=slider, count=len(POLICIES),
+        request, "laboratory.html", user, place="laboratory", offer=_offer(), slider=slider, count=len(POLICIES),
         style_ids=style_ids(),
     )  # fmt: skip
 
 
 @pages.get("/laboratory/means")
-def show_means(visitor: PageReader, family: str, arms: int, gap: float) -> Response:
+def show_means(user: PageReader, family: str, arms: int, gap: float) -> Response:
     """The means of a family, for the form."""
     validation.whole("arms", arms, low=2, high=MOST_ARMS)
     return answer({"means": [float(f"{mean:.12g}") for mean in means_of(family, arms, gap)]})
 
 
 # Nothing is changed by an experiment, so those who may only read may run one; the form check keeps other sites out.
-@pages.post("/laboratory/runs", dependencies=[Depends(check_form)])
-async def run_experiment(visitor: PageReader, definition: Annotated[Any, Body()]) -> Response:
+@pages.post("/laboratory/runs", dependencies=[Depends(check_source)])
+async def run_experiment(user: PageReader, definition: Annotated[Any, Body()]) -> Response:
     """Run an experiment; the answer is its events."""
     run = await api.begin(definition)
     return run if isinstance(run, Response) else EventAnswer(run.events(), run.close)
 
 
-@pages.post("/laboratory/runs/{name}/cancel", dependencies=[Depends(check_form)])
-async def cancel_experiment(visitor: PageReader, name: str) -> Response:
+@pages.post("/laboratory/runs/{name}/cancel", dependencies=[Depends(check_source)])
+async def cancel_experiment(user: PageReader, name: str) -> Response:
     """Stop an experiment, whichever worker has it. Closing its stream does the same."""
     laboratory().cancel(name)
     return Response(status_code=204)
 
 
 @pages.get("/laboratory/transition")
-async def show_transition(visitor: PageReader, arms: Annotated[str, Query()] = "10") -> Response:
+async def show_transition(user: PageReader, arms: Annotated[str, Query()] = "10") -> Response:
     """The points of the slider over b, as events; those that are not known yet are computed in between."""
     from apportion.web.laboratory.transition import check_arms
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
-from apportion.web.guard.security import Visitor, check_form, page_reader, sign_in, sign_out
+from apportion.web.guard.sessions import sign_in, sign_out
+from apportion.web.guard.users import User, check_source, page_reader
 from apportion.web.pages.shared import Form, go, page, safe_next, text
 
 router = APIRouter(include_in_schema=False)
@@ -15,13 +16,13 @@ router = APIRouter(include_in_schema=False)
 async def ask(request: Request) -> Response:
     """The form."""
     try:
-        visitor: Visitor | None = await page_reader(request)
+        user: User | None = await page_reader(request)
     except Exception:  # nobody yet: that is what the form is for
-        visitor = None
-    return page(request, "login.html", visitor, place="", next=safe_next(request.query_params.get("next")))
+        user = None
+    return page(request, "login.html", user, place="", next=safe_next(request.query_params.get("next")))
 
 
-@router.post("/login", dependencies=[Depends(check_form)])
+@router.post("/login", dependencies=[Depends(check_source)])
 def enter(request: Request, form: Form) -> Response:
     """Let in whoever brings a good token."""
     target = safe_next(text(form, "next"))
@@ -32,7 +33,7 @@ def enter(request: Request, form: Form) -> Response:
     return page(request, "login.html", None, status=401, place="", next=target, problem=said)
 
 
-@router.post("/logout", dependencies=[Depends(check_form)])
+@router.post("/logout", dependencies=[Depends(check_source)])
 def leave(request: Request) -> Response:
     """End the session."""
     response = go(request, "/login", "You are signed out.")

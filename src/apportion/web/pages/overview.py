@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse
 
 from apportion.campaigns.campaign import Campaign
 from apportion.web.api.campaigns import checksum
-from apportion.web.guard.security import PageReader
+from apportion.web.guard.users import PageReader
 from apportion.web.pages.campaign import Leading, leading
 from apportion.web.pages.shared import page
 from apportion.web.pages.tickets import Bar, places_of, share_bar
@@ -37,7 +37,7 @@ class Row(NamedTuple):
 
 
 @router.get("/")
-def overview(request: Request, visitor: PageReader) -> HTMLResponse:
+def overview(request: Request, user: PageReader) -> HTMLResponse:
     """All campaigns at a glance."""
     # Before the rows: what happens while they are read is told by the stream.
     seen = checksum(versions(store_of(request.app)))
@@ -46,7 +46,7 @@ def overview(request: Request, visitor: PageReader) -> HTMLResponse:
     wanted = request.query_params.get("page", "1")
     at = min(max(int(wanted) if wanted.isascii() and wanted.isdigit() else 1, 1), pages)
     rows = [_row(open_campaign(request, name)) for name in names[(at - 1) * PAGE : at * PAGE]]
-    return page(request, "overview.html", visitor, rows=rows, total=len(names), at=at, pages=pages, seen=seen)
+    return page(request, "overview.html", user, rows=rows, total=len(names), at=at, pages=pages, seen=seen)
 
 
 def _row(campaign: Campaign) -> Row:

@@ -1,4 +1,4 @@
-"""What all pages share: templates, messages to the visitor, what people type (numbers: `_common.parsing`)."""
+"""What all pages share: templates, messages to the user, what people type (numbers: `_common.parsing`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from apportion._common.parsing import number as number
 from apportion._common.parsing import plain
 from apportion._version import __version__
 from apportion.errors import ApportionError, Conflict, InvalidValue, UnknownName
-from apportion.web.guard.security import csrf_of
 
 HERE = Path(__file__).parent.parent
 STATIC = HERE / "static"
@@ -49,18 +48,17 @@ Form = Annotated[FormData, Depends(_form)]
 
 
 def page(
-    request: Request, template: str, visitor: Any, *, status: int = 200, place: str = "campaigns", **values: Any
+    request: Request, template: str, user: Any, *, status: int = 200, place: str = "campaigns", **values: Any
 ) -> HTMLResponse:
     """A page from a template, with the message that the request before left for this one."""
     # A page that is fetched in the background leaves the message for the one that is looked at.
     flash = None if request.headers.get("x-live") else request.cookies.get(FLASH_COOKIE)
     context = {
-        "visitor": visitor,
-        "csrf": csrf_of(request),
+        "user": user,
         "version": __version__,
         "place": place,
         "flash": unquote(flash) if flash else None,
-        "may_write": visitor is not None and visitor.scope == "write",
+        "may_write": user is not None and user.scope == "write",
         **values,
     }
     response = _templates().TemplateResponse(request, template, context, status_code=status)
@@ -85,7 +83,7 @@ def go(request: Request, path: str, message: str = "") -> RedirectResponse:
 _SAID = {
     400: ("This request cannot be understood", "Go back, check what was typed, and send it again."),
     401: ("Please sign in", "This page is for those who hold a token of this service."),
-    403: ("Not allowed", "Your token may read but not change, or the page was open for too long. Load it again."),
+    403: ("Not allowed", "Your token may read but not change, or the request did not come from a page of ours."),
     404: ("There is nothing here", "The address may be mistyped, or the campaign may have another name."),
     405: ("This cannot be done here", "Go back and use the buttons of the page."),
     409: ("This contradicts what is recorded", "Load the page again to see what changed."),
@@ -96,10 +94,10 @@ _SAID = {
 }
 
 
-def error_page(request: Request, status: int, sentence: str = "", visitor: Any = None) -> HTMLResponse:
+def error_page(request: Request, status: int, sentence: str = "", user: Any = None) -> HTMLResponse:
     """A page for what went wrong: what it was, and what to do next. `sentence` is shown as it is."""
     title, advice = _SAID.get(status, _SAID[500 if status >= 500 else 400])
-    return page(request, "error.html", visitor, status=status, place="", code=status, title=title, advice=advice,
+    return page(request, "error.html", user, status=status, place="", code=status, title=title, advice=advice,
                 sentence=sentence)  # fmt: skip
 
 

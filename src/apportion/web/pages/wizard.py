@@ -21,7 +21,7 @@ from apportion.campaigns.files import import_history, read_history
 from apportion.campaigns.settings import SETTINGS
 from apportion.errors import ApportionError, Conflict, InvalidValue
 from apportion.policies.registry import DEFAULT_B
-from apportion.web.guard.security import PageReader, PageWriter, Refused, Visitor
+from apportion.web.guard.users import PageReader, PageWriter, Refused, User
 from apportion.web.pages.actions import level_of, typed_of
 from apportion.web.pages.campaign import policy_names
 from apportion.web.pages.preview import in_words, preview
@@ -79,24 +79,22 @@ class Wanted(NamedTuple):
 
 
 @router.get("/new")
-def ask(request: Request, visitor: PageReader) -> HTMLResponse:
+def ask(request: Request, user: PageReader) -> HTMLResponse:
     """The empty form."""
-    if visitor.scope != "write":
-        raise Refused(403, f"Token '{visitor.name}' may only read: to begin a campaign takes one of scope write.")
-    return _page(
-        request, visitor, {"choice": CHOICES[0].key, "differences": DIFFERENCES, "centre": "1"}, _blank(ROWS)
-    )
+    if user.scope != "write":
+        raise Refused(403, f"Token '{user.name}' may only read: to begin a campaign takes one of scope write.")
+    return _page(request, user, {"choice": CHOICES[0].key, "differences": DIFFERENCES, "centre": "1"}, _blank(ROWS))
 
 
 @router.post("/new")
-def take(request: Request, form: Form, visitor: PageWriter) -> Response:
+def take(request: Request, form: Form, user: PageWriter) -> Response:
     """A longer form, a fit, a preview, or the campaign itself: as the button says."""
     typed, rows = typed_of(form), _rows(form)
     action = text(form, "action") or "create"
     more: dict[str, Any] = {}
     try:
         if action == "row":
-            return _page(request, visitor, typed, [*rows, *_blank(1)][:MOST_ROWS])
+            return _page(request, user, typed, [*rows, *_blank(1)][:MOST_ROWS])
         if action == "fit":
             typed, rows = _fitted(form, typed, rows)
             more["fresh_fit"] = True
@@ -117,16 +115,16 @@ def take(request: Request, form: Form, visitor: PageWriter) -> Response:
             return _begin(request, form, typed, rows)
     except ApportionError as error:
         part = action if action in ("fit", "preview") else "create"
-        return _page(request, visitor, typed, rows, status=status_of(error), problems={part: str(error)})
-    return _page(request, visitor, typed, rows, **more)
+        return _page(request, user, typed, rows, status=status_of(error), problems={part: str(error)})
+    return _page(request, user, typed, rows, **more)
 
 
 def _page(
-    request: Request, visitor: Visitor, typed: dict[str, str], rows: list[dict[str, str]], **more: Any
+    request: Request, user: User, typed: dict[str, str], rows: list[dict[str, str]], **more: Any
 ) -> HTMLResponse:
     values = {"problems": {}, **more}
     return page(
-        request, "wizard.html", visitor, typed=typed, rows=rows, choices=CHOICES, fitted=_kept_fit(typed),
+        request, "wizard.html", user, typed=typed, rows=rows, choices=CHOICES, fitted=_kept_fit(typed),
         policies=("auto", *(name for name in policy_names(0.5, 1.0, "Odds") if name != "Auto")), **values,
     )  # fmt: skip
 

@@ -6,7 +6,7 @@ const note = document.getElementById("live-note");
 let wanted = false;
 let busy = false;
 
-/** What the visitor typed or opened below an element, by id. */
+/** What the user typed or opened below an element, by id. */
 function keep(region) {
   const kept = { fields: new Map(), open: new Set(), focus: null };
   for (const field of region.querySelectorAll("input, select, textarea")) {

@@ -1,4 +1,4 @@
-// Light or dark: what the system prefers, unless the visitor chose. Runs before the page is painted.
+// Light or dark: what the system prefers, unless the user chose. Runs before the page is painted.
 (function () {
   "use strict";
   const root = document.documentElement;
