@@ -309,17 +309,27 @@ def _in_order(found: list[Observation]) -> list[Observation]:
 
 
 def import_history(
-    campaign: Campaign, path: str | os.PathLike[str], *, add_arms: bool = False, again: bool = False, **columns: Any
+    campaign: Campaign,
+    path: str | os.PathLike[str],
+    *,
+    add_arms: bool = False,
+    again: bool = False,
+    key: str | None = None,
+    **columns: Any,
 ) -> Imported:
     """Take in a history file: each date becomes a split that was spent, with its outcomes. All or nothing.
 
     Splits follow each other as their dates do, or as in the file where these are names such as "week 3". `columns`
     maps the names of the columns, and says `delimiter` and `decimal` (see `read_history`). Arms that are not known
-    are refused, or added with `add_arms`. A file that was imported before is refused unless `again`.
+    are refused, or added with `add_arms`. A file that was imported before is refused unless `again`; under a `key`
+    that was used for it, nothing is done and the answer is the same.
     """
     found, digest = read_history(path, **columns)
     name = Path(path).name[:200]
     with campaign._writing() as book:
+        done = campaign._known(book.session, key, "imported", file=name, digest=digest)
+        if done is not None:
+            return Imported(**{**done.payload, "arms_added": tuple(done.payload.get("arms_added", ()))})
         for event in book.session.of_kind(campaign._id, "imported"):
             if event.payload["digest"] == digest and not again:
                 raise Conflict(
@@ -339,9 +349,9 @@ def import_history(
             by_date.setdefault(line.date, []).append(line)
         for date, day in by_date.items():
             _take_in(book, date, day)
-        tickets = len(by_date)
-        book.note("imported", {"file": name, "digest": digest, "rows": len(found), "tickets": tickets})
-    return Imported(name, len(found), tickets, tuple(added), digest)
+        imported = Imported(name, len(found), len(by_date), tuple(added), digest)
+        book.note("imported", {**imported._asdict(), "arms_added": added}, key=key)
+    return imported
 
 
 def _take_in(book: Any, date: str, day: list[Observation]) -> None:

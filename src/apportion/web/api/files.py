@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -110,13 +109,13 @@ async def import_(
 
     def take_in() -> Imported:
         campaign = open_campaign(request, name)
-        return import_content(campaign, content, file, key, add_arms=add_arms, again=again, **columns)
+        return import_content(campaign, content, file, key=key, add_arms=add_arms, again=again, **columns)
 
     return answer(await run_in_threadpool(take_in))
 
 
-def import_content(campaign: Campaign, content: bytes, file: str, key: str | None, **options: Any) -> Imported:
-    """`import_history` of a file that came over the wire; done once under a key."""
+def import_content(campaign: Campaign, content: bytes, file: str, **options: Any) -> Imported:
+    """`import_history` of a file that came over HTTP."""
     title = Path(file).name
     if not title or title != file or not title.isprintable() or len(title.encode("utf-8", "replace")) > 200:
         raise validation.refuse("file", "the printable name of a file, without folders", file)
@@ -124,17 +123,7 @@ def import_content(campaign: Campaign, content: bytes, file: str, key: str | Non
         path = Path(folder) / title
         try:
             path.write_bytes(content)
-            with campaign._writing() as book:
-                digest = hashlib.sha256(content).hexdigest()
-                known = campaign._known(book.session, key, "imported", file=title, digest=digest)
-                if known is not None:
-                    return Imported(**{"arms_added": (), **known.payload})
-                done = files.import_history(campaign, path, **options)
-                # The event carries the key, and what is needed to answer the same again.
-                noted = book.events[-1]
-                payload = {**noted.payload, "arms_added": list(done.arms_added)}
-                book.events[-1] = noted._replace(key=key, payload=payload)
-                return done
+            return files.import_history(campaign, path, **options)
         except (InvalidValue, OSError, ValueError) as error:
             if isinstance(error, InvalidValue):
                 raise InvalidValue(str(error).replace(str(path), title)) from None
