@@ -180,6 +180,14 @@ class TestOverTime:
         labels = [line.get_label() for line in figures.regret_over_time(gaussian, scale="log").axes[0].get_lines()]
         assert any("4.0 log t" in label for label in labels)  # 2/0.5 for the one gap
 
+    def test_a_guarantee_is_there_where_sigma_bounds_the_noise(self):
+        noises = (ap.Batch(p=0.5), ap.Batch(p=0.1), ap.CentredBernoulli(0.1), "laplace")
+        worlds = [ap.Instance(means=(1.0, 0.5), b=0.75, noise=noise) for noise in noises]
+        result = run(worlds, [ap.SuccessiveElimination], replications=2)
+        kind = {"informed": "SuccessiveElimination", "parameters": {}}
+        found = [guarantee(kind, world) is not None for world in worlds_of(result, None)]
+        assert found == [True, False, True, False]  # Batch(p=0.1) has proxy 2
+
     def test_guarantee_of_elimination(self):
         world = ap.Instance(means=(1.0, 0.0), b=1.0)
         policies = [ap.Uniform(), ap.SuccessiveElimination, ap.SuccessiveElimination(b=0.6)]

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import apportion as ap
 from apportion import theory
 from apportion.errors import InvalidValue
 from apportion.model.confidence import harmonic
+from apportion.theory.guarantee import guaranteed_regret
 
 UPPER_B = st.floats(0.5, 1.0)
 GREEDY_FORMS = ("printed", "corrected", "sharp", "information")
@@ -435,3 +437,22 @@ def test_greedy_bound_is_finite_where_the_proof_divides_by_zero(form):
     gap = (4 * 16 * 2**0.5) ** 0.5
     bound = theory.greedy_regret_bound((gap, 0.0), b=0.75, epsilon=0.25, form=form)
     assert 0 < bound < np.inf
+
+
+@pytest.mark.parametrize(
+    "noise", [ap.Batch(p=0.1), ap.Batch(p=0.9), ap.Batch(p=0.5), ap.CentredBernoulli(0.1)], ids=str
+)
+def test_a_guarantee_holds_with_the_sigma_that_bounds_the_noise(noise):
+    world = {"means": (1.0, 0.5), "b": 0.75, "horizon": 10**6}
+    scale = 2.0 * math.sqrt(noise.proxy)
+    elimination, greedy = {"informed": "SuccessiveElimination", "parameters": {}}, {"informed": "EpsilonGreedy"}
+
+    def found(policy, sigma, proxy):
+        return guaranteed_regret(policy, **world, sigma=sigma, proxy=proxy)
+
+    # A policy that was given the standard deviation is covered only where that bounds the noise.
+    assert (found(elimination, 2.0, noise.proxy) is None) == (not noise.sub_gaussian)
+    aware = {"informed": "SuccessiveElimination", "parameters": {"sigma": scale}}
+    assert found(aware, 2.0, noise.proxy) == pytest.approx(found(elimination, scale, 1.0))
+    assert found(greedy, 2.0, noise.proxy) == pytest.approx(found(greedy, scale, 1.0))
+    assert found(greedy, 2.0, math.inf) is None

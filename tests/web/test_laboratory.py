@@ -5,11 +5,13 @@ import contextlib
 import dataclasses
 import http.client
 import json
+import math
 import os
 import re
 import signal
 import threading
 import time
+import types
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -21,7 +23,7 @@ from apportion.errors import InvalidValue, UnknownName
 from apportion.policies import POLICIES
 from apportion.studies.scenarios import SCENARIOS
 from apportion.theory.guarantee import guaranteed_regret
-from apportion.web.laboratory import experiments, transition
+from apportion.web.laboratory import experiments, findings, transition
 from apportion.web.laboratory.catalogue import describe_policies, presets, unit_scenario
 from apportion.web.laboratory.experiments import Busy, Laboratory
 from apportion.web.laboratory.limits import read_experiment, seconds_of
@@ -179,7 +181,20 @@ def test_a_guarantee_is_shown_where_a_theorem_covers_the_case(kind):
     setting = {"means": (1.0, 0.5, 0.5), "b": 0.8, "sigma": 2.0, "horizon": 5_000}
     found = guaranteed_regret(kind, **setting)
     assert (found is not None and found > 0.5 * 5_000 / 1e3) == covered
-    assert guaranteed_regret(kind, **setting, sub_gaussian=False) is None
+    assert guaranteed_regret(kind, **setting, proxy=math.inf) is None
+
+
+def test_a_guarantee_is_shown_for_noise_within_the_sigma_that_the_policy_was_given():
+    def guarantees(noise):
+        world = ap.Instance((1.0, 0.5, 0.5), b=0.8, sigma=2.0, noise=noise)
+        kind = {"informed": "SuccessiveElimination", "parameters": {}}
+        plan = types.SimpleNamespace(instances=[world], horizon=5_000, describe=lambda: {"policies": [kind]})
+        return [bound["policy"] for bound in findings.bounds(plan, np.array([1, 5_000]), ["x"]) if bound["values"]]
+
+    assert guarantees("rademacher") == [0]
+    assert guarantees(ap.Batch(p=0.5)) == [0]
+    assert guarantees(ap.Batch(p=0.1)) == []  # its proxy is 2: twice the variance that the radii allow for
+    assert guarantees("laplace") == []
 
 
 def test_bounds_lie_on_their_side_of_what_was_measured(laboratory):

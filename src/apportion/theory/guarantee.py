@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,14 +19,18 @@ def guaranteed_regret(
     b: float,
     sigma: float,
     horizon: int,
-    sub_gaussian: bool = True,
+    proxy: float = 1.0,
 ) -> float | None:
     """The largest expected regret up to the horizon that a proof allows; None where no theorem covers the case.
 
-    `policy` is what `Policy.to_dict` writes, or {"informed": name, "parameters": ...} for one that is told the truth.
-    Regret never falls, so the value at the horizon holds for every period before. Covered are Theorem 2
+    `policy` is what `Policy.to_dict` writes, or {"informed": name, "parameters": ...} for one that is given the
+    truth. Regret never falls, so the value at the horizon holds for every period before. Covered are Theorem 2
     (`SuccessiveElimination` with the corrected or the anytime radius), Theorem 4 (`EpsilonGreedy`), and
     `AdaptiveElimination` by `adaptive_regret_bound`.
+
+    `proxy` is that of the noise (`Noise.proxy`): the bounds hold with σ·√proxy in the place of σ, for a policy that
+    needs no σ or was given that one. Where it fails: noise without a proxy (infinite), a σ or b that is not the true
+    one.
 
     >>> world = {"b": 0.75, "sigma": 1.0, "horizon": 10**6}
     >>> round(guaranteed_regret({"informed": "SuccessiveElimination", "parameters": {}}, [0.5, 0.0], **world))
@@ -34,10 +39,12 @@ def guaranteed_regret(
     True
     """
     given = dict(policy.get("parameters", {}))
-    name, told = policy.get("informed") or policy.get("name"), "informed" in policy
-    if not sub_gaussian or given.get("b", b) != b:
+    name, informed = policy.get("informed") or policy.get("name"), "informed" in policy
+    if math.isinf(proxy) or given.get("b", b) != b:
         return None
-    knows = given.get("sigma", sigma if told else 1.0) == sigma and given.get("horizon") in (None, horizon)
+    used = given.get("sigma", sigma if informed else 1.0)
+    sigma *= math.sqrt(max(proxy, 1.0))
+    knows = math.isclose(used, sigma, rel_tol=1e-12) and given.get("horizon") in (None, horizon)
     if name == "SuccessiveElimination":
         radius = given.get("radius", "corrected")
         plain = not given.get("pairwise") and given.get("delta") is None and radius in ("corrected", "anytime")

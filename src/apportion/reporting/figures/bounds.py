@@ -67,7 +67,7 @@ def guarantee(kind: Mapping[str, Any], world: World) -> float | None:
         b=facts["b"],
         sigma=facts["sigma"],
         horizon=world.horizon,
-        sub_gaussian=facts["noise"] not in ("laplace", "student"),
+        proxy=world.proxy,
     )
 
 

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from apportion._common import validation
+from apportion.errors import InvalidValue
+from apportion.model.noise import noise_family
 
 if TYPE_CHECKING:
     from apportion.simulation.result import Result
@@ -18,12 +20,13 @@ Floats = npt.NDArray[np.float64]
 
 
 class World(NamedTuple):
-    """One instance of a result."""
+    """One instance of a result; `proxy` is the sub-Gaussian proxy of its noise, infinite where none is known."""
 
     place: int
     label: str
     facts: dict[str, Any]
     means: tuple[float, ...] | None
+    proxy: float
 
     @property
     def arms(self) -> int:
@@ -81,11 +84,21 @@ def worlds_of(result: Result, wanted: str | Sequence[str] | None) -> list[World]
     for place in chosen:
         facts = {name: data[name].values[place].item() for name in ("arms", "b", "sigma", "gap", "noise")}
         facts["horizon"] = int(data["period"].values[-1])
-        means = known[place].get("means", ()) if len(known) == len(labels) else ()
-        found.append(World(place, labels[place], facts, tuple(means) if len(means) == facts["arms"] else None))
+        defined = known[place] if len(known) == len(labels) else {}
+        means = tuple(defined.get("means", ()))
+        proxy = _noise_proxy(defined.get("noise", facts["noise"]))
+        found.append(World(place, labels[place], facts, means if len(means) == facts["arms"] else None, proxy))
     if not found:
         raise validation.refuse("instance", "at least one label", wanted)
     return found
+
+
+def _noise_proxy(described: Any) -> float:
+    """The proxy of the family that was written down; of a family that is not ours nothing is known."""
+    try:
+        return noise_family(described).proxy
+    except InvalidValue:
+        return math.inf
 
 
 def runs_of(result: Result, policy: int, world: World) -> Floats:

@@ -118,9 +118,8 @@ def bounds(plan: Plan, periods: Any, labels: list[str]) -> list[dict[str, Any]]:
                 "values": np.where(periods >= 3, slope * np.log(periods), math.nan).tolist(),
                 "words": "For b up to 1/2 no consistent policy grows more slowly in the long run (Theorem 3).",
             })  # fmt: skip
-    sub_gaussian = world.noise.name not in ("laplace", "student")
     for place, kind in enumerate(plan.describe()["policies"]):
-        value = guaranteed_regret(kind, world.means, horizon=plan.horizon, sub_gaussian=sub_gaussian, **setting)
+        value = guaranteed_regret(kind, world.means, horizon=plan.horizon, proxy=world.noise.proxy, **setting)
         if value is not None:
             number = PROOFS[kind["informed"]]
             found.append({
