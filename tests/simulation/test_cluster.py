@@ -80,13 +80,13 @@ def test_a_task_that_always_fails_is_reported_and_the_others_finish(client):
 
 
 def test_a_worker_with_other_code_is_refused(client):
-    from apportion._common import compiled
+    from apportion._common import sources
 
     def pretend(digest):
-        compiled.package_digest.cache_clear()
+        sources.simulation_digest.cache_clear()
         from apportion.simulation import task
 
-        task.package_digest = (lambda: digest) if digest else compiled.package_digest
+        task.simulation_digest = (lambda: digest) if digest else sources.simulation_digest
 
     client.run(pretend, "another")
     try:

@@ -28,7 +28,6 @@ import inspect
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple, TypeVar
 
@@ -203,21 +202,3 @@ def _code_bytes(code: CodeType) -> bytes:
     """The instructions and constants, without file names, line numbers and docstrings' neighbours."""
     constants = [_code_bytes(item) if isinstance(item, CodeType) else repr(item).encode() for item in code.co_consts]
     return code.co_code + repr((constants, code.co_names, code.co_varnames)).encode()
-
-
-# What simulated numbers are made of; anything else may change without touching a result.
-_SOURCES = (
-    "_common", "model", "inference", "policies", "simulation", "theory",
-)  # fmt: skip
-
-
-@functools.cache
-def package_digest() -> str:
-    """A digest of the sources that simulated numbers depend on: a result is kept under it, and so is a sweep."""
-    root = Path(__file__).parents[1]
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        relative = path.relative_to(root)
-        if relative.parts[0] in _SOURCES:
-            digest.update(str(relative).encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()

@@ -4,7 +4,7 @@ Numba's own cache looks at the file of the compiled function only, so an edited 
 old machine code; and its index holds the argument types themselves, so one policy from a module that another
 program lacks would break the cache for all. Here every specialisation is a file of its own, named by a digest of
 the argument types, the machine, and all the byte code and constants that it is made of. This module imports Numba:
-only `kernels.compiled` imports it.
+only `compiled.compiled` imports it.
 """
 
 from __future__ import annotations

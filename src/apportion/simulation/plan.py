@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from apportion._common import validation
-from apportion._common.compiled import package_digest
+from apportion._common.sources import simulation_digest
 from apportion._version import __version__
 from apportion.errors import ApportionError, InvalidValue
 from apportion.errors import SimulationFailed as SimulationFailed
@@ -381,7 +381,7 @@ def _provenance(plan: Plan) -> dict[str, Any]:
 
     return {
         "apportion": __version__,
-        "code": package_digest(),
+        "code": simulation_digest(),
         "python": platform.python_version(),
         "numpy": np.__version__,
         "numba": numba.__version__,

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apportion._common.compiled import code_digest, package_digest
+from apportion._common.compiled import code_digest
+from apportion._common.sources import simulation_digest
 from apportion.errors import IncompatibleState, InvalidValue
 from apportion.model.law import Instance
 from apportion.policies import Policy
@@ -71,7 +72,7 @@ class Task:
     def digest(self) -> str:
         """A name for the result: the task's definition and the version of all code that runs it."""
         described = json.dumps(self.describe(), sort_keys=True)
-        parts = [described, package_digest(), _libraries(), own_code(type(self.policy))]
+        parts = [described, simulation_digest(), _libraries(), own_code(type(self.policy))]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
     def __str__(self) -> str:
@@ -134,7 +135,7 @@ def run_packed(packed: bytes, code: str) -> Arrays:
 
 def code_version(task: Task) -> str:
     """A digest of the package, and of the file of a policy of the user's own."""
-    return package_digest() + _source_of(type(task.policy))
+    return simulation_digest() + _source_of(type(task.policy))
 
 
 @functools.cache

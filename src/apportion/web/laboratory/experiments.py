@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from apportion._common.compiled import package_digest
+from apportion._common.sources import simulation_digest
 from apportion.errors import ApportionError, UnknownName
 from apportion.model.sums import Floats
 from apportion.simulation.executors import reason_of
@@ -61,7 +61,7 @@ class Busy(ApportionError):
 def experiment_key(plan: Plan) -> str:
     """A name for the numbers that come out: the definition and the code that runs it."""
     described = json.dumps(plan.describe(), sort_keys=True)
-    return hashlib.sha256(f"{described}\n{package_digest()}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{described}\n{simulation_digest()}".encode()).hexdigest()[:16]
 
 
 class Chunk(NamedTuple):
