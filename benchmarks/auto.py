@@ -17,8 +17,7 @@ import numpy as np
 
 import apportion as ap
 from apportion.simulation.families import means_of
-from apportion.studies.leaderboard.board import geometric_mean, ratio, score
-from apportion.studies.leaderboard.kept import Score
+from apportion.studies.leaderboard.scores import Score, geometric_mean, ratio, score
 from apportion.studies.leaderboard.suite import SUITE, Case
 from benchmarks.results import keep
 
@@ -54,7 +53,7 @@ def main(effort: float = 1.0) -> int:
     for case in SUITE:
         runs = int(effort * max(20, min(200, 400 // case.arms)))
         told, auto = compare(case, runs)
-        ratios.append(ratio(auto.mean, auto.mean_error, told.mean, told.mean_error))
+        ratios.append(ratio(auto.of_mean, told.of_mean))
         label = case._replace(horizon=HORIZON).label.replace(f", T={HORIZON:,}", "")
         print(
             f"| {label} | {told.mean:.1f} | {auto.mean:.1f} | {ratios[-1][0]:.2f} ± {ratios[-1][1]:.2f} |", flush=True

@@ -110,7 +110,7 @@ def test_has_the_numbers_and_their_origin(text, results):
     words = "".join(outline(text).words)
     for name in ("standard error", "horizon", "99%", results[0].provenance["code"], results[0].provenance["numpy"]):
         assert name in words
-    assert html.cell(float(results[1].summary()["mean"].iloc[0])) in words
+    assert html.shown(float(results[1].summary()["mean"].iloc[0])) in words
     assert '"replications": 5' in words
 
 
@@ -179,14 +179,14 @@ def test_page_without_results(tmp_path):
         (0.0, "0"),
         (1234.5, "1,234"),
         (12, "12"),
-        (True, "True"),
+        (True, "yes"),
         (float("nan"), "–"),
         (1e20, "1e+20"),
         (-2500.0, "-2,500"),
     ],
 )
 def test_cells(value, shown):
-    assert html.cell(value) == shown
+    assert html.shown(value) == shown
 
 
 def test_pretty_data_is_json():

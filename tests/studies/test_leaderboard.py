@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 import apportion as ap
 from apportion.cli.app import app
 from apportion.simulation.plan import Informed
-from apportion.studies.leaderboard import SUITE, Board, fresh_suite, run_leaderboard
-from apportion.studies.leaderboard.board import Score, geometric_mean, ratio, score, thompson_bar
-from apportion.studies.leaderboard.page import Part, write_folder, write_page
-from apportion.studies.leaderboard.plateau import load_lines, run_plateau, save_lines
+from apportion.studies.leaderboard import SUITE, Leaderboard, fresh_suite, run_leaderboard
+from apportion.studies.leaderboard.page import Part, write_folder, write_parts
+from apportion.studies.leaderboard.plateau import load_curves, run_plateau, save_curves
+from apportion.studies.leaderboard.scores import Estimate, Score, geometric_mean, ratio, score, thompson_bar
 
 SOAK = 10 if os.environ.get("APPORTION_SOAK") else 1
 
@@ -38,7 +38,7 @@ def test_the_score_is_the_geometric_mean_of_ratios_to_the_best():
         "a": {first.label: Score(1.0, 0, 10.0, 0), second.label: Score(8.0, 0, 1.0, 0)},
         "b": {first.label: Score(2.0, 0, 5.0, 0), second.label: Score(4.0, 0, 1.0, 0)},
     }
-    ranking = Board((first, second), scores).ranking()
+    ranking = Leaderboard((first, second), scores).ranking()
     assert ranking.loc["a", "mean"] == pytest.approx(np.sqrt(1 * 2))
     assert ranking.loc["b", "mean"] == pytest.approx(np.sqrt(2 * 1))
     assert ranking.loc["a", "tail"] == pytest.approx(np.sqrt(2 * 1))
@@ -59,7 +59,7 @@ def test_a_policy_that_refuses_a_case_is_scored_on_the_others(tmp_path):
         "Thompson": Informed(ap.Thompson),
         "EpsilonGreedy": Informed(ap.EpsilonGreedy),
     }
-    board = run_leaderboard(cases=FEW, policies=policies, quick=True, kept=tmp_path / "suite.json", command="again")
+    board = run_leaderboard(cases=FEW, policies=policies, quick=True, path=tmp_path / "suite.json", command="again")
     dividing = sum(case.b > 0.5 for case in FEW)
     assert board.ranking()["cases"].to_dict() == {
         "Recommended": len(FEW), "Thompson": len(FEW), "EpsilonGreedy": dividing,
@@ -70,7 +70,7 @@ def test_a_policy_that_refuses_a_case_is_scored_on_the_others(tmp_path):
     assert "Made by `again`" in page
     assert "A fresh suite" not in page
     assert (tmp_path / "suite.png").stat().st_size > 10_000
-    assert Board.load(tmp_path / "suite.json").scores == board.scores
+    assert Leaderboard.load(tmp_path / "suite.json").scores == board.scores
 
 
 def test_the_same_seed_gives_the_same_board():
@@ -101,18 +101,18 @@ def test_an_interrupted_board_goes_on_where_it_stopped(tmp_path):
         if case == FEW[1]:
             raise Interrupted
 
-    kept = tmp_path / "suite.json"
+    stored = tmp_path / "suite.json"
     policies = {"Uniform": Informed(ap.Uniform), "Odds": Informed(ap.Odds)}
     with pytest.raises(Interrupted):
-        run_leaderboard(cases=FEW[:3], policies=policies, quick=True, on_case=stop, kept=kept)
-    assert set(Board.load(kept).scores["Odds"]) == {case.label for case in FEW[:2]}
+        run_leaderboard(cases=FEW[:3], policies=policies, quick=True, on_case=stop, path=stored)
+    assert set(Leaderboard.load(stored).scores["Odds"]) == {case.label for case in FEW[:2]}
     # A mark in the file shows what is taken from it and what is played again.
-    text = json.loads(kept.read_text())
+    text = json.loads(stored.read_text())
     text["scores"][FEW[0].label]["Odds"]["score"][0] = 123.0
     text["scores"][FEW[1].label]["Odds"]["score"][0] = 123.0
     text["scores"][FEW[1].label]["Odds"]["made_by"][2] = "other code"
-    kept.write_text(json.dumps(text))
-    board = run_leaderboard(cases=FEW[:3], policies=policies, quick=True, kept=kept)
+    stored.write_text(json.dumps(text))
+    board = run_leaderboard(cases=FEW[:3], policies=policies, quick=True, path=stored)
     whole = run_leaderboard(cases=FEW[:3], policies=policies, quick=True)
     assert board.scores["Odds"][FEW[0].label].mean == 123.0
     assert board.scores["Odds"][FEW[1].label] == whole.scores["Odds"][FEW[1].label]
@@ -121,8 +121,8 @@ def test_an_interrupted_board_goes_on_where_it_stopped(tmp_path):
 
 def test_a_file_of_another_kind_is_refused_in_one_sentence(tmp_path):
     (tmp_path / "suite.json").write_text("[1, 2]")
-    with pytest.raises(ap.InvalidValue, match="must be a file kept by a leaderboard"):
-        run_leaderboard(cases=FEW[:1], quick=True, kept=tmp_path / "suite.json")
+    with pytest.raises(ap.InvalidValue, match="must be a data file of a leaderboard; got something else"):
+        run_leaderboard(cases=FEW[:1], quick=True, path=tmp_path / "suite.json")
     assert (tmp_path / "suite.json").read_text() == "[1, 2]"
 
 
@@ -130,11 +130,11 @@ def test_errors_of_ratios_and_their_geometric_mean():
     """Against 20,000 draws of two independent estimates with 2 and 1 per cent: the error to 5 per cent."""
     rng = np.random.default_rng(3)
     quotients = (10 + 0.2 * rng.standard_normal(20_000)) / (5 + 0.05 * rng.standard_normal(20_000))
-    found, error = ratio(10.0, 0.2, 5.0, 0.05)
+    found, error = ratio(Estimate(10.0, 0.2), Estimate(5.0, 0.05))
     assert found == 2.0
     assert error == pytest.approx(quotients.std(), rel=0.05)
-    assert ratio(3.0, 0.5, 3.0, 0.5) == (1.0, 0.0)
-    mean, error = geometric_mean([(2.0, 0.02), (8.0, 0.08)])
+    assert ratio(Estimate(3.0, 0.5), Estimate(3.0, 0.5)) == (1.0, 0.0)
+    mean, error = geometric_mean([Estimate(2.0, 0.02), Estimate(8.0, 0.08)])
     assert mean == pytest.approx(4.0)
     assert error == pytest.approx(4.0 * np.hypot(0.01, 0.01) / 2)
 
@@ -157,8 +157,8 @@ def test_a_case_that_no_policy_can_reach_is_counted_as_such(tmp_path):
     def page(thompson, ours):
         scores = {name: {c.label: Score(mean, 0.1, 50.0, 1.0) for c in (case, other)}
                   for name, mean in (("Thompson", thompson), ("Recommended", ours))}  # fmt: skip
-        board = Board((case, other), scores)
-        text = write_page(tmp_path, Part(board, "suite", "again")).read_text()
+        board = Leaderboard((case, other), scores)
+        text = write_parts(tmp_path, Part(board, "suite", "again")).read_text()
         return board.against_thompson()["bound"], text
 
     found, text = page(25.0, 20.0)
@@ -196,8 +196,8 @@ def test_regret_stops_growing_above_one_half(b, tmp_path):
     assert ours.growth < {0.6: 0.1, 0.75: 0.01}[b] * ours.mean[-1]
     assert pooled.growth > 0.15 * pooled.mean[-1]
     assert 2 * ours.mean[-1] < pooled.mean[-1]
-    save_lines(lines, tmp_path / "plateau.json")
-    assert load_lines(tmp_path / "plateau.json")[0].growth == ours.growth
+    save_curves(lines, tmp_path / "plateau.json")
+    assert load_curves(tmp_path / "plateau.json")[0].growth == ours.growth
     assert "Does regret stop growing?" in write_folder(tmp_path).read_text()
     assert (tmp_path / "plateau.png").stat().st_size > 10_000
 

@@ -15,17 +15,19 @@ from typer.testing import CliRunner
 import apportion
 from apportion.cli.app import app
 from apportion.errors import InvalidValue
+from apportion.reporting.html import shown
+from apportion.studies.finished import plain
+from apportion.studies.page import Picture, Table
 from apportion.studies.paper import FULL, QUICK, SECTIONS, reproduce
-from apportion.studies.paper.blocks import Picture, Table, ranged, told
-from apportion.studies.paper.run import DATA, code_of, key_of, plain
+from apportion.studies.paper.run import DATA, key_of
 
 TINY = QUICK._replace(
     name="quick", horizons=(50, 100, 200), long_horizons=(100, 1000, 10_000), arms=(3, 6), arms_horizon=100,
-    spacing=8.0, work=1_000, fewest=3, most=5, leaps=3, transition_arms=(2, 4), transition_horizon=60,
-    powers=(0.0, 0.5, 1.0), draws=200, seasons=2, surface=8,
+    gap_ratio=8.0, arm_periods=1_000, min_runs=3, max_runs=5, leaping_runs=3, transition_arms=(2, 4),
+    transition_horizon=60, b_values=(0.0, 0.5, 1.0), draws=200, seasons=2, surface_steps=8,
 )  # fmt: skip
 # `make soak` runs what the command runs.
-EFFORT = QUICK if os.environ.get("APPORTION_SOAK") else TINY
+SIZES = QUICK if os.environ.get("APPORTION_SOAK") else TINY
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
 # What the paper itself prints with a decimal point.
 PRINTED = {"μ2 = 6, μ1 = 6.5"}
@@ -36,7 +38,7 @@ SOURCES = sorted((Path(apportion.__file__).parent / "studies" / "paper").glob("*
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("reproduction")
     parts = []
-    assert reproduce(out, effort=EFFORT, seed=1, step=lambda words, done: parts.append(done)) == out / "report.md"
+    assert reproduce(out, sizes=SIZES, seed=1, on_step=lambda words, done: parts.append(done)) == out / "report.md"
     assert parts == sorted(parts), "the bar never goes back"
     assert (parts[0], parts[-1]) == (0.0, 1.0)
     assert max(np.diff(parts)) < 0.1, "no step is so long that the time left cannot be told"
@@ -82,15 +84,15 @@ def written(values):
             found.update(NUMBER.findall(value))
         else:
             number = abs(float(value))
-            forms = [told(value), told(number), f"{number:.2f}", told(float(f"{number:.2g}"))]
+            forms = [shown(value), shown(number), f"{number:.2f}", shown(float(f"{number:.2g}"))]
             found.update(token for form in forms for token in NUMBER.findall(form))
     return found
 
 
-def test_every_section_is_kept_under_what_it_depends_on(data):
+def test_every_section_is_stored_with_what_it_depends_on(data):
     assert list(data) == [section.name for section in SECTIONS]
     for section in SECTIONS:
-        assert data[section.name]["key"] == key_of(section, EFFORT, 1)
+        assert data[section.name]["key"] == plain(key_of(section, SIZES, 1))
         assert data[section.name]["values"]
 
 
@@ -140,20 +142,20 @@ def test_the_html_is_whole_in_itself(folder):
 def test_an_interrupted_run_goes_on_where_it_stopped(folder, data, tmp_path):
     """One section is taken out: only it is run again, and its numbers are the same to the last bit."""
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
-    kept = json.loads((tmp_path / DATA).read_text(encoding="utf-8"))
-    del kept["sections"]["proposition-1"]
-    (tmp_path / DATA).write_text(json.dumps(kept), encoding="utf-8")
+    stored = json.loads((tmp_path / DATA).read_text(encoding="utf-8"))
+    del stored["sections"]["proposition-1"]
+    (tmp_path / DATA).write_text(json.dumps(stored), encoding="utf-8")
     ran = []
 
     def counted(section):
-        def measure(effort, seed, step):
+        def measure(sizes, seed, on_step):
             ran.append(section.name)
-            return section.measure(effort, seed, step)
+            return section.measure(sizes, seed, on_step)
 
         return dataclasses.replace(section, measure=measure)
 
     sections = [counted(section) for section in SECTIONS]
-    reproduce(tmp_path, effort=EFFORT, seed=1, sections=sections)
+    reproduce(tmp_path, sizes=SIZES, seed=1, sections=sections)
     assert ran == ["proposition-1"]
     again = json.loads((tmp_path / DATA).read_text(encoding="utf-8"))["sections"]
     assert {name: entry["values"] for name, entry in again.items()} == {
@@ -162,36 +164,36 @@ def test_an_interrupted_run_goes_on_where_it_stopped(folder, data, tmp_path):
     assert (tmp_path / "report.md").read_text() == (folder / "report.md").read_text()
     # Another seed is another run.
     cheap = [section for section in sections if section.name == "lemma-2"]
-    reproduce(tmp_path, effort=TINY, seed=2, sections=cheap)
+    reproduce(tmp_path, sizes=TINY, seed=2, sections=cheap)
     assert ran == ["proposition-1", "lemma-2"]
 
 
 def test_what_stopped_in_the_middle_keeps_what_was_finished(tmp_path):
-    def fails(effort, seed, step):
+    def fails(sizes, seed, on_step):
         raise KeyboardInterrupt
 
     first = next(section for section in SECTIONS if section.name == "lemma-2")
     second = dataclasses.replace(SECTIONS[0], measure=fails)
     with pytest.raises(KeyboardInterrupt):
-        reproduce(tmp_path, effort=TINY, seed=1, sections=[first, second])
+        reproduce(tmp_path, sizes=TINY, seed=1, sections=[first, second])
     assert list(json.loads((tmp_path / DATA).read_text(encoding="utf-8"))["sections"]) == ["lemma-2"]
 
 
 def test_a_file_of_something_else_is_left_alone(tmp_path):
     (tmp_path / DATA).write_text("{}", encoding="utf-8")
-    with pytest.raises(InvalidValue, match="is not the data file of a reproduction"):
-        reproduce(tmp_path, effort=TINY)
+    with pytest.raises(InvalidValue, match="must be a data file of the paper, measured; got something else"):
+        reproduce(tmp_path, sizes=TINY)
     assert (tmp_path / DATA).read_text() == "{}"
 
 
 def test_the_key_follows_the_code_that_counts():
-    digests = [code_of(section) for section in SECTIONS]
+    digests = [key_of(section, TINY, 1)["code"] for section in SECTIONS]
     assert len(set(digests)) == len(SECTIONS)
     assert FULL != QUICK
 
 
 def test_the_command_writes_the_report_and_says_where(folder, monkeypatch):
-    monkeypatch.setattr("apportion.cli.reproduce.QUICK", EFFORT)
+    monkeypatch.setattr("apportion.cli.reproduce.QUICK", SIZES)
     found = CliRunner().invoke(app, ["reproduce", "--quick", "--out", str(folder), "--json"])
     assert found.exit_code == 0
     told_where = json.loads(found.stdout)
@@ -203,7 +205,7 @@ def test_the_command_writes_the_report_and_says_where(folder, monkeypatch):
 
 
 def test_the_claims_that_need_no_luck_hold(data):
-    """Exact numbers of the paper page, at any effort."""
+    """Exact numbers of the paper page, at any size."""
     errata = data["errata"]["values"]["numbers"]
     assert errata["worked"] == pytest.approx([6.0, 6.5])
     assert errata["partitions"] == [8, 4]
@@ -214,8 +216,3 @@ def test_the_claims_that_need_no_luck_hold(data):
     assert lemma["maximum"] == pytest.approx(8.87528, abs=1e-5)
     broken = data["bounds"]["values"]["violation"]
     assert broken["regret"] > broken["bound"]
-
-
-def test_plain_data_holds_what_json_cannot():
-    assert plain({"a": (float("inf"), float("nan"), 1)}) == {"a": ["∞", None, 1]}
-    assert ranged(0.5, None, None) == "0.50"

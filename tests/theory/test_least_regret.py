@@ -15,10 +15,10 @@ from apportion import theory
 from apportion.errors import InvalidValue
 from apportion.simulation.families import means_of
 from apportion.simulation.plan import Informed
-from apportion.studies.leaderboard import Board
+from apportion.studies.leaderboard import Leaderboard
 from apportion.theory.least import _informations, _Ladder, _most_on_the_best, _prices
 
-KEPT = Path(__file__).parents[2] / "docs" / "leaderboard"
+STORED = Path(__file__).parents[2] / "docs" / "leaderboard"
 
 
 def world(family="one good arm", arms=5, gap=0.5, b=0.75, sigma=1.0):
@@ -144,7 +144,7 @@ def test_no_policy_of_the_leaderboard_is_below_the_bound(name):
 
     With few steps, to be quick; more raise the bound on the cases that matter in the next test.
     """
-    board = Board.load(KEPT / f"{name}.json")
+    board = Leaderboard.load(STORED / f"{name}.json")
     cases = [case for case in board.cases if case.noise == "gaussian"]
     assert len(cases) > 10
     for case in cases:

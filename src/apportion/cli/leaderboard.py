@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from apportion._common import optional
-from apportion.studies.leaderboard import SUITE, Board, Case, fresh_suite, run_leaderboard
+from apportion.reporting.html import shown
+from apportion.studies.leaderboard import SUITE, Case, Leaderboard, fresh_suite, run_leaderboard
 from apportion.studies.leaderboard.page import write_folder
+from apportion.studies.page import with_error
 
 
 def show_leaderboard(
@@ -19,14 +22,15 @@ def show_leaderboard(
 ) -> None:
     """Run the suite, or a random one from the seed `fresh`, and print the ranking; `out` gets the page and pictures.
 
-    What was played is kept in that folder too: a run that was interrupted goes on where it stopped.
+    The scores are stored in that folder too: a run that was interrupted goes on where it stopped.
     """
     if out is not None:
         optional.require("plot", "`--out`")  # before the work, not after it
     cases = SUITE if fresh is None else fresh_suite(fresh)
     asked = f"{' --quick' if quick else ''}{'' if fresh is None else f' --fresh {fresh}'} --seed {seed}"
-    kept = None if out is None else out / ("suite.json" if fresh is None else "fresh.json")
-    board = _run(cases, quick, seed, workers, kept, f"apportion leaderboard{asked} --out {out}")
+    path = None if out is None else out / ("suite.json" if fresh is None else "fresh.json")
+    board = _run(cases, quick=quick, seed=seed, workers=workers, path=path,
+                 command=f"apportion leaderboard{asked} --out {out}")  # fmt: skip
     if out is not None:
         write_folder(out)
     ranking = board.ranking().reset_index()
@@ -37,19 +41,14 @@ def show_leaderboard(
     for name in ("policy", "mean", "99% quantile", "worst case", "cases"):
         table.add_column(name, justify="left" if name == "policy" else "right")
     for row in ranking.to_dict(orient="records"):
-        cells = (f"{row['mean']:.3f} ({row['mean_error']:.3f})", f"{row['tail']:.3f} ({row['tail_error']:.3f})")
-        table.add_row(str(row["policy"]), *cells, f"{row['worst']:.2f}", str(row["cases"]))
+        cells = (with_error(row["mean"], row["mean_error"]), with_error(row["tail"], row["tail_error"]))
+        table.add_row(str(row["policy"]), *cells, shown(row["worst"]), str(row["cases"]))
     Console().print(table)
 
 
-def _run(
-    cases: tuple[Case, ...], quick: bool, seed: int, workers: int | None, kept: Path | None, command: str
-) -> Board:
+def _run(cases: tuple[Case, ...], **options: Any) -> Leaderboard:
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
-        line = bar.add_task("cases", total=len(cases))
-        return run_leaderboard(
-            cases=cases, quick=quick, seed=seed, workers=workers, kept=kept, command=command,
-            on_case=lambda case: bar.advance(line),
-        )  # fmt: skip
+        task = bar.add_task("cases", total=len(cases))
+        return run_leaderboard(cases=cases, on_case=lambda case: bar.advance(task), **options)

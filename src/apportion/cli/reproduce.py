@@ -17,7 +17,7 @@ from apportion.studies.paper.run import DATA
 
 def show_reproduction(quick: bool, out: Path, seed: int, as_json: bool) -> None:
     """Run what is missing, write the report, and say where it is and what each section cost."""
-    effort = QUICK if quick else FULL
+    sizes = QUICK if quick else FULL
     if sys.stderr.isatty():
         columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
                    TextColumn("left"), TimeRemainingColumn())  # fmt: skip
@@ -26,12 +26,12 @@ def show_reproduction(quick: bool, out: Path, seed: int, as_json: bool) -> None:
             task = bar.add_task("starting", total=1.0)
             path = reproduce(
                 out,
-                effort=effort,
+                sizes=sizes,
                 seed=seed,
-                step=lambda words, done: bar.update(task, description=words, completed=done),
+                on_step=lambda words, done: bar.update(task, description=words, completed=done),
             )
     else:
-        path = reproduce(out, effort=effort, seed=seed)
+        path = reproduce(out, sizes=sizes, seed=seed)
     sections = json.loads((out / DATA).read_text(encoding="utf-8"))["sections"]
     seconds = {section.name: sections[section.name]["seconds"] for section in SECTIONS}
     files = {"markdown": str(path), "html": str(out / HTML), "data": str(out / DATA)}

@@ -107,7 +107,7 @@ class Page:
         named = any(name is not None for name in rows.index.names)
         flat = rows.reset_index() if named else rows
         heads = [_COLUMNS.get(str(name), str(name)) for name in flat.columns]
-        texts = [[cell(value) for value in row] for row in flat.itertuples(index=False)]
+        texts = [[shown(value) for value in row] for row in flat.itertuples(index=False)]
         marks = []
         for place, name in enumerate(flat.columns):
             numbers = name in right or all(isinstance(value, Real) for value in flat.iloc[:, place])
@@ -137,7 +137,7 @@ class Page:
 
     def facts(self, facts: Mapping[str, Any]) -> Self:
         """Names with their values."""
-        items = (f"<dt>{escape(name)}</dt><dd>{escape(cell(value))}</dd>" for name, value in facts.items())
+        items = (f"<dt>{escape(name)}</dt><dd>{escape(shown(value))}</dd>" for name, value in facts.items())
         return self._add("<dl>\n" + "\n".join(items) + "\n</dl>")
 
     def data(self, label: str, value: Any) -> Self:
@@ -201,19 +201,25 @@ def experiment_report(
     return page.write(path)
 
 
-def cell(value: Any) -> str:
+def shown(value: Any) -> str:
     """A value as it stands in a table: four figures, thousands in full, a dash where there is none.
 
-    >>> [cell(value) for value in (3527.4205, 0.123456, 12_000, float("nan"), "Odds")]
-    ['3,527', '0.1235', '12,000', '–', 'Odds']
+    >>> [shown(value) for value in (3527.4205, 0.123456, 12_000, float("nan"), None, True, "Odds", float("inf"))]
+    ['3,527', '0.1235', '12,000', '–', '–', 'yes', 'Odds', '∞']
     """
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, Real):
         return str(value)
     if isinstance(value, Integral):
         return f"{int(value):,}"
     number = float(value)
     if math.isnan(number):
         return "–"
+    if math.isinf(number):
+        return "∞" if number > 0 else "−∞"
     return f"{number:,.0f}" if 1000 <= abs(number) < 1e15 else f"{number:.4g}"
 
 

@@ -2,32 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from apportion.studies.leaderboard.board import Board
-from apportion.studies.leaderboard.kept import read
-from apportion.studies.leaderboard.plateau import Line, load_lines, plateau_picture
+from apportion.reporting.html import shown
+from apportion.studies.leaderboard.plateau import RegretCurve, load_curves, plateau_picture
+from apportion.studies.leaderboard.scores import (
+    DIVIDING_ARMS,
+    DIVIDING_B,
+    DIVIDING_BAR,
+    DIVIDING_REGRET,
+    POOLING_BAR,
+    Leaderboard,
+    read_scores,
+)
+from apportion.studies.page import Block, Heading, Picture, Table, Text, with_error, write_page
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+TITLE = "Leaderboard"
+LEAD = (
+    "Which policy loses least? Every policy is given b, σ and the horizon. The **score** of a policy is the geometric"
+    " mean over the cases of its regret over the least regret of any policy there: once for the mean, once for the"
+    " 99% quantile; 1 is best everywhere. `worst` is its worst case by the mean. Behind ± stands the standard error."
+)
 MEAN_BAR, TAIL_BAR = 1.15, 1.25
 OURS = "Recommended"
 _MARK = "†"  # a bound for Gaussian noise, where the case has another
 
+SUITE_WORDS = (
+    "b from 0 to 1, 2 to 200 arms, four shapes of means, 100 to 100,000 periods, Gaussian, Rademacher and uniform"
+    " noise. The constants of `Recommended` were chosen on random instances like these, among some forty variants,"
+    " the last few compared on this suite too: part of its lead here is choice."
+)
+FRESH_WORDS = (
+    "Drawn at random from a seed (`apportion.studies.leaderboard.fresh_suite`); no constant was chosen on these"
+    " cases, though on others of the same kind. Many are too short for their gaps, so that no policy can do much"
+    " better than another. Draw your own with `--fresh SEED`."
+)
+
 
 class Part(NamedTuple):
-    """A board, with the file name of its picture and the command that made it."""
+    """A leaderboard, with the file name of its picture and the command that made it."""
 
-    board: Board
+    board: Leaderboard
     name: str
     command: str
 
 
-def score_picture(board: Board) -> Figure:
+def score_picture(board: Leaderboard) -> Figure:
     """The score of every policy, of the mean and of the tail; 1 is the best policy on every case."""
     from matplotlib.figure import Figure
 
@@ -39,8 +66,8 @@ def score_picture(board: Board) -> Figure:
     with light():
         figure = Figure(figsize=(9.0, 0.42 * len(ranking) + 2.0), layout="constrained")
         ax = figure.subplots()
-        for place, (_, row) in enumerate(ranking.iterrows()):
-            ax.plot([row["mean"], row["tail"]], [place, place], color="#D0D0D0", lw=3, zorder=1)
+        for height, (_, row) in enumerate(ranking.iterrows()):
+            ax.plot([row["mean"], row["tail"]], [height, height], color="#D0D0D0", lw=3, zorder=1)
         ax.plot(ranking["mean"], range(len(ranking)), "o", ms=9, color=PALETTE[0], label="mean regret")
         ax.plot(ranking["tail"], range(len(ranking)), "D", ms=8, color=PALETTE[1], label="99% quantile of regret")
         ax.set_yticks(range(len(ranking)), list(ranking.index))
@@ -60,82 +87,75 @@ def score_picture(board: Board) -> Figure:
 
 
 def write_folder(folder: Path) -> Path:
-    """Write the page from what is kept in the folder: `suite.json`, `fresh.json`, `plateau.json`, or some of them."""
+    """Write the page from the data in the folder: `suite.json`, `fresh.json`, `plateau.json`, or some of them."""
     suite, fresh = (_part(folder / f"{name}.json") for name in ("suite", "fresh"))
     plateau = folder / "plateau.json"
-    return write_page(folder, suite, fresh, load_lines(plateau) if plateau.exists() else ())
+    return write_parts(folder, suite, fresh, load_curves(plateau) if plateau.exists() else ())
 
 
 def _part(path: Path) -> Part | None:
-    return Part(Board.load(path), path.stem, read(path)["command"]) if path.exists() else None
+    if not path.exists():
+        return None
+    file = read_scores(path)
+    return Part(Leaderboard.of(file), path.stem, file.command)
 
 
-def write_page(folder: Path, suite: Part | None, fresh: Part | None = None, plateau: Sequence[Line] = ()) -> Path:
+def write_parts(
+    folder: Path, suite: Part | None, fresh: Part | None = None, plateau: Sequence[RegretCurve] = ()
+) -> Path:
     """Write `leaderboard.md` and its pictures into a folder, from whichever parts there are."""
-    from apportion.reporting import figures
+    return write_page(folder / "leaderboard.md", TITLE, LEAD, _blocks(suite, fresh, plateau))
 
-    folder.mkdir(parents=True, exist_ok=True)
-    lines = [
-        "# Leaderboard",
-        "",
-        "Which policy loses least? Every policy is told b, σ and the horizon. The **score** of a policy is the"
-        " geometric mean over the cases of its regret over the least regret of any policy there: once for the mean,"
-        " once for the 99% quantile; 1 is best everywhere. `worst` is its worst case by the mean. Standard errors in"
-        " brackets.",
-        "",
-    ]
-    for part, title, told in (
-        (suite, "The suite", "b from 0 to 1, 2 to 200 arms, four shapes of means, 100 to 100,000 periods, Gaussian,"
-         " Rademacher and uniform noise. The constants of `Recommended` were chosen on random instances like these,"
-         " among some forty variants, the last few compared on this suite too: part of its lead here is choice."),
-        (fresh, "A fresh suite", "Drawn at random from a seed (`studies.leaderboard.fresh_suite`); no constant was"
-         " chosen on these cases, though on others of the same kind. Many are too short for their gaps, so that no"
-         " policy can do much better than another. Draw your own with `--fresh SEED`."),
-    ):  # fmt: skip
+
+def _blocks(suite: Part | None, fresh: Part | None, plateau: Sequence[RegretCurve]) -> Iterator[Block]:
+    for part, title, words in ((suite, "The suite", SUITE_WORDS), (fresh, "A fresh suite", FRESH_WORDS)):
         if part is not None:
-            figures.save(score_picture(part.board), folder / part.name)
-            lines += [f"## {title}", "", f"{len(part.board.cases)} cases. {told} Made by `{part.command}`.", ""]
-            lines += [f"![scores](./{part.name}.png)", "", *_ranking(part.board), "", *_bars(part.board)]
+            yield Heading(title)
+            yield Text(f"{len(part.board.cases)} cases. {words} Made by `{part.command}`.")
+            yield _score_block(part)
+            yield _ranking(part.board)
+            yield from _bars(part.board)
     if plateau:
-        figures.save(plateau_picture(plateau), folder / "plateau")
-        lines += _plateau(plateau)
+        yield from _plateau(plateau)
     for part, title in ((suite, "the suite"), (fresh, "the fresh suite")):
         if part is not None:
-            lines += [f"## Cases of {title}", "", *_cases(part.board)]
-    path = folder / "leaderboard.md"
-    path.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
-    return path
+            yield Heading(f"Cases of {title}")
+            yield from _cases(part.board)
 
 
-def _ranking(board: Board) -> list[str]:
-    return _markdown(["policy", "mean", "99% quantile", "worst", "cases"], (
-        [
-            str(row.policy), f"{row.mean:.3f} ({row.mean_error:.3f})", f"{row.tail:.3f} ({row.tail_error:.3f})",
-            f"{row.worst:.2f}", str(row.cases),
-        ]
-        for row in board.ranking().reset_index().itertuples(index=False)
-    ))  # fmt: skip
+def _score_block(part: Part) -> Picture:
+    return Picture(part.name, "The score of every policy.", lambda: score_picture(part.board))
 
 
-def _bars(board: Board) -> list[str]:
+def _ranking(board: Leaderboard) -> Table:
+    rows = []
+    for row in board.ranking().reset_index().to_dict(orient="records"):
+        mean, tail = with_error(row["mean"], row["mean_error"]), with_error(row["tail"], row["tail_error"])
+        rows.append([row["policy"], mean, tail, row["worst"], row["cases"]])
+    return Table("", ["policy", "mean", "99% quantile", "worst", "cases"], rows)
+
+
+def _bars(board: Leaderboard) -> Iterator[Block]:
     """What `Recommended` is held to, and what was found."""
     if not {OURS, "Thompson"} <= set(board.scores):
-        return []
-    row = board.ranking().loc[OURS]
-    found = [
-        ["score of the mean", f"at most {MEAN_BAR}", f"{row['mean']:.3f}", _word(row["mean"] <= MEAN_BAR)],
-        ["score of the 99% quantile", f"at most {TAIL_BAR}", f"{row['tail']:.3f}", _word(row["tail"] <= TAIL_BAR)],
+        return
+    ranking = board.ranking()
+    mean, tail = (float(ranking[name].to_dict()[OURS]) for name in ("mean", "tail"))
+    rows: list[list[object]] = [
+        ["score of the mean", f"at most {MEAN_BAR}", mean, mean <= MEAN_BAR],
+        ["score of the 99% quantile", f"at most {TAIL_BAR}", tail, tail <= TAIL_BAR],
     ]
     against = board.against_thompson()
-    for bar, where in ((1.1, "b ≤ 1/2"), (0.5, "b ≥ 0.6, five arms or more, Thompson's regret above 20")):
-        rows = against[against["bar"] == bar]
-        if len(rows):
-            over = rows[rows["ratio"] > bar]
-            told = f"{len(rows) - len(over)} of {len(rows)} cases; worst {rows['ratio'].max():.2f}"
-            if len(over):
-                told += _out_of_reach(over, bar)
-            found.append([f"mean regret over Thompson's: {where}", f"at most {bar:g}", told, _word(not len(over))])
-    return [f"What `{OURS}` is held to:", "", *_markdown(["bar", "wanted", "found", "met"], found), ""]
+    dividing = f"b ≥ {DIVIDING_B:g}, {DIVIDING_ARMS} arms or more, Thompson's regret above {DIVIDING_REGRET:g}"
+    for bar, where in ((POOLING_BAR, "b ≤ 1/2"), (DIVIDING_BAR, dividing)):
+        held = against[against["bar"] == bar]
+        if len(held):
+            missed = held[held["ratio"] > bar]
+            found = f"{len(held) - len(missed)} of {len(held)} cases; worst {shown(float(held['ratio'].max()))}"
+            if len(missed):
+                found += _out_of_reach(missed, bar)
+            rows.append([f"mean regret over Thompson's: {where}", f"at most {bar:g}", found, not len(missed)])
+    yield Table(f"What `{OURS}` is held to:", ["bar", "wanted", "found", "met"], rows)
 
 
 def _out_of_reach(missed: pd.DataFrame, bar: float) -> str:
@@ -149,76 +169,66 @@ def _out_of_reach(missed: pd.DataFrame, bar: float) -> str:
     )
 
 
-def _word(met: object) -> str:
-    return "yes" if met else "no"
-
-
-def _plateau(lines: Sequence[Line]) -> list[str]:
-    last = lines[0].periods[-1]
-    return [
-        "## Does regret stop growing?",
-        "",
+def _plateau(curves: Sequence[RegretCurve]) -> Iterator[Block]:
+    last = curves[0].periods[-1]
+    yield Heading("Does regret stop growing?")
+    yield Text(
         f"One good arm of five, gap 0.5, σ = 1, every period played to {last:,}. Above b = 1/2 the regret of a policy"
         " that divides is finite (proven, with constants that say little) and is seen to settle; that of a pooled one"
-        " grows with log T. Made by `python -m benchmarks.leaderboard`.",
-        "",
-        "![regret against time](./plateau.png)",
-        "",
-        *_markdown(["b", "policy", f"mean regret at {last:,}", f"of it after {last // 10:,}", "in per cent"], (
-            [
-                f"{line.b:g}", line.policy, f"{line.mean[-1]:.4g} ({line.error[-1]:.2g})",
-                f"{line.growth:.3g} ({line.growth_error:.1g})", f"{100 * line.growth / line.mean[-1]:.2g}",
-            ]
-            for line in lines
-        )),
-        "",
-    ]  # fmt: skip
-
-
-def _cases(board: Board) -> list[str]:
-    lines = ["### Mean regret", "", *_by_case(board, "mean", "mean_error"), ""]
-    lines += ["### 99% quantile of regret", "", *_by_case(board, "tail", "tail_error"), ""]
-    if {OURS, "Thompson"} <= set(board.scores):
-        against = board.against_thompson()
-        lines += [
-            "### Against pooled Thompson sampling",
-            "",
-            f"The mean regret of `{OURS}` over that of `Thompson`, with the bar where there is one; `least` is the"
-            " same ratio for the best policy on that case. `bound`, where the bar is missed, is the same ratio for a"
-            " regret that no policy can have less than, on average over the orders of the arms: a theorem"
-            f" (`theory.least_regret`) for Gaussian noise. With other noise, marked {_MARK}, it is the bound of the"
-            " same case with Gaussian noise, and a policy that knows the noise exactly may do better.",
-            "",
-        ]
-        for title, rows in (("b ≤ 1/2", against[against["b"] <= 0.5]), ("b > 1/2", against[against["b"] > 0.5])):
-            lines += [f"#### {title}", "", *_against(rows), ""] if len(rows) else []
-    return lines
-
-
-def _against(rows: pd.DataFrame) -> list[str]:
-    return _markdown(["case", "Thompson's regret", "ratio", "bar", "met", "least", "bound"], (
+        " grows with log T. Made by `python -m benchmarks.leaderboard`."
+    )
+    yield Picture("plateau", "Mean regret against time.", lambda: plateau_picture(curves))
+    rows = [
         [
-            str(case), f"{row['thompson']:.3g}", f"{row['ratio']:.3f} ({row['error']:.3f})",
-            "" if row["bar"] != row["bar"] else f"{row['bar']:g}",
-            "" if row["bar"] != row["bar"] else _word(row["ratio"] <= row["bar"]), f"{row['least']:.3f}",
-            "" if row["bound"] != row["bound"] else f"{row['bound']:.3f}{_MARK * (row['noise'] != 'gaussian')}",
+            curve.b, curve.policy, with_error(curve.mean[-1], curve.error[-1]),
+            with_error(curve.growth, curve.growth_error), f"{100 * curve.growth / curve.mean[-1]:.2g}",
         ]
-        for case, row in rows.iterrows()
-    ))  # fmt: skip
+        for curve in curves
+    ]  # fmt: skip
+    columns = ["b", "policy", f"mean regret at {last:,}", f"of it after {last // 10:,}", "in per cent"]
+    yield Table("", columns, rows)
 
 
-def _by_case(board: Board, value: str, error: str) -> list[str]:
+def _cases(board: Leaderboard) -> Iterator[Block]:
+    yield Heading("Mean regret", 3)
+    yield _by_case(board, "of_mean")
+    yield Heading("99% quantile of regret", 3)
+    yield _by_case(board, "of_tail")
+    if not {OURS, "Thompson"} <= set(board.scores):
+        return
+    against = board.against_thompson()
+    yield Heading("Against pooled Thompson sampling", 3)
+    yield Text(
+        f"The mean regret of `{OURS}` over that of `Thompson`, with the bar where there is one; `least` is the"
+        " same ratio for the best policy on that case. `bound`, where the bar is missed, is the same ratio for a"
+        " regret that no policy can have less than, on average over the orders of the arms: a theorem"
+        f" (`theory.least_regret`) for Gaussian noise. With other noise, marked {_MARK}, it is the bound of the"
+        " same case with Gaussian noise, and a policy that knows the noise exactly may do better."
+    )
+    for title, rows in (("b ≤ 1/2", against[against["b"] <= 0.5]), ("b > 1/2", against[against["b"] > 0.5])):
+        if len(rows):
+            yield Heading(title, 4)
+            yield _against(rows)
+
+
+def _against(found: pd.DataFrame) -> Table:
+    rows = []
+    for case, row in found.iterrows():
+        barred, bounded = not math.isnan(row["bar"]), not math.isnan(row["bound"])
+        mark = _MARK if row["noise"] != "gaussian" else ""
+        rows.append([
+            str(case), row["thompson"], with_error(row["ratio"], row["error"]), row["bar"] if barred else "",
+            bool(row["ratio"] <= row["bar"]) if barred else "", row["least"],
+            f"{shown(row['bound'])}{mark}" if bounded else "",
+        ])  # fmt: skip
+    return Table("", ["case", "Thompson's regret", "ratio", "bar", "met", "least", "bound"], rows)
+
+
+def _by_case(board: Leaderboard, part: str) -> Table:
+    """Every policy on every case, `of_mean` or `of_tail`; empty where a policy refuses the case."""
     names = list(board.ranking().index)
     rows = []
     for case in board.cases:
-        cells = [case.label]
-        for name in names:
-            score = board.scores[name].get(case.label)
-            cells.append("" if score is None else f"{getattr(score, value):.3g} ({getattr(score, error):.2g})")
-        rows.append(cells)
-    return _markdown(["case", *names], rows)
-
-
-def _markdown(head: list[str], rows: Iterable[list[str]]) -> list[str]:
-    body = [f"| {' | '.join(cells)} |" for cells in rows]
-    return [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *body]
+        scores = [board.scores[name].get(case.label) for name in names]
+        rows.append([case.label, *("" if score is None else with_error(*getattr(score, part)) for score in scores)])
+    return Table("", ["case", *names], rows)

@@ -26,7 +26,7 @@ EXPONENTS = (0.6, 0.75, 0.9)
 POLICIES = ("Recommended", "Odds", "Thompson")
 
 
-class Line(NamedTuple):
+class RegretCurve(NamedTuple):
     """The mean regret of a policy over time, and what the last tenfold of periods added."""
 
     policy: str
@@ -46,15 +46,15 @@ def run_plateau(
     policies: Sequence[str] = POLICIES,
     seed: int = 1,
     workers: int | None = None,
-    on_line: Callable[[Line], None] = lambda line: None,
-) -> list[Line]:
-    """Every policy at every b on one good arm of five, gap 0.5; told b, σ and the horizon; every period is played."""
+    on_curve: Callable[[RegretCurve], None] = lambda curve: None,
+) -> list[RegretCurve]:
+    """Every policy at every b on one good arm of five, gap 0.5; it knows b, σ and T. Every period is played."""
     marks = np.unique(
         np.geomspace(10, horizon, round(MARKS_A_DECADE * np.log10(horizon / 10)) + 1).round().astype(int)
     )
     before = horizon // 10
     periods = sorted({*marks.tolist(), before, horizon})
-    lines = []
+    curves = []
     for b in exponents:
         world = Instance(means_of("one good arm", ARMS, GAP), b)
         for name in policies:
@@ -65,50 +65,50 @@ def run_plateau(
             regret = found.regret.isel(policy=0, instance=0).transpose("replication", "period").values
             added = regret[:, -1] - regret[:, periods.index(before)]
             root = np.sqrt(len(regret))
-            line = Line(
+            curve = RegretCurve(
                 name, b, tuple(periods), _rounded(regret.mean(axis=0)), _rounded(regret.std(axis=0, ddof=1) / root),
                 *_rounded([added.mean(), added.std(ddof=1) / root]),
             )  # fmt: skip
-            lines.append(line)
-            on_line(line)
-    return lines
+            curves.append(curve)
+            on_curve(curve)
+    return curves
 
 
 def _rounded(values: Any) -> tuple[float, ...]:
     return tuple(float(f"{value:.6g}") for value in values)
 
 
-def save_lines(lines: Sequence[Line], path: Path) -> None:
+def save_curves(curves: Sequence[RegretCurve], path: Path) -> None:
     """As JSON, one line of text for each."""
-    rows = (json.dumps(line._asdict()) for line in lines)
+    rows = (json.dumps(curve._asdict()) for curve in curves)
     files.write_text(path, "[\n" + ",\n".join(rows) + "\n]\n")
 
 
-def load_lines(path: Path) -> list[Line]:
-    """What `save_lines` wrote."""
-    return [Line(**row) for row in json.loads(path.read_text(encoding="utf-8"))]
+def load_curves(path: Path) -> list[RegretCurve]:
+    """What `save_curves` wrote."""
+    return [RegretCurve(**row) for row in json.loads(path.read_text(encoding="utf-8"))]
 
 
-def plateau_picture(lines: Sequence[Line]) -> Figure:
+def plateau_picture(curves: Sequence[RegretCurve]) -> Figure:
     """Mean regret against log T, a panel for each b, with two standard errors around."""
     from matplotlib.figure import Figure
 
     from apportion.reporting.figures.scales import log_axis
     from apportion.reporting.figures.style import LARGE, PALETTE, light
 
-    exponents = sorted({line.b for line in lines})
-    names = list(dict.fromkeys(line.policy for line in lines))
-    top = 1.08 * max(line.mean[-1] + 2 * line.error[-1] for line in lines)
+    exponents = sorted({curve.b for curve in curves})
+    names = list(dict.fromkeys(curve.policy for curve in curves))
+    top = 1.08 * max(curve.mean[-1] + 2 * curve.error[-1] for curve in curves)
     with light():
         figure = Figure(figsize=(4.2 * len(exponents), 4.4), layout="constrained")
         panels = figure.subplots(1, len(exponents), sharey=True, squeeze=False)[0]
         for ax, b in zip(panels, exponents, strict=True):
-            for line in (line for line in lines if line.b == b):
-                color = PALETTE[names.index(line.policy)]
-                mean, error = np.array(line.mean), np.array(line.error)
-                ax.fill_between(line.periods, mean - 2 * error, mean + 2 * error, color=color, alpha=0.18, lw=0)
-                ax.plot(line.periods, mean, color=color, lw=2, label=line.policy)
-            log_axis(ax, "x", line.periods[0], line.periods[-1])
+            for curve in (curve for curve in curves if curve.b == b):
+                color = PALETTE[names.index(curve.policy)]
+                mean, error = np.array(curve.mean), np.array(curve.error)
+                ax.fill_between(curve.periods, mean - 2 * error, mean + 2 * error, color=color, alpha=0.18, lw=0)
+                ax.plot(curve.periods, mean, color=color, lw=2, label=curve.policy)
+            log_axis(ax, "x", curve.periods[0], curve.periods[-1])
             ax.set_ylim(0, top)
             ax.grid(axis="y", color="#E4E4E4")
             ax.set_title(f"b = {b:g}")

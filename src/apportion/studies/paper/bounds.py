@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from apportion import theory
@@ -15,9 +14,11 @@ from apportion.policies.oracle import Oracle
 from apportion.policies.pooled import UCB, Thompson
 from apportion.policies.recommended import Recommended
 from apportion.policies.uniform import Uniform
-from apportion.studies.paper.blocks import Block, Picture, Section, Table, Text, Values, told, with_error
-from apportion.studies.paper.effort import Effort
+from apportion.reporting.html import shown
+from apportion.studies.page import Block, Picture, Table, Text, with_error
 from apportion.studies.paper.runs import final_regret, world
+from apportion.studies.paper.section import OnStep, Section, Values
+from apportion.studies.paper.sizes import Sizes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,17 +49,17 @@ def contestants(b: float, arms: int) -> dict[str, Policy]:
     return found
 
 
-def measure(effort: Effort, seed: int, step: Callable[[str], None]) -> Values:
+def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
     """Regret on the hard pair; regret and bounds of the two algorithms; where the printed bound fails."""
     hard: list[dict[str, Any]] = []
     for b in HARD_POWERS:
         for arms in HARD_ARMS:
-            step(f"hard pair, b = {b:g}, K = {arms}")
+            on_step(f"hard pair, b = {b:g}, K = {arms}")
             bound = theory.minimax_lower_bound(arms, HARD_HORIZON, b, constant="sharp")
             printed = theory.minimax_lower_bound(arms, HARD_HORIZON, b)
             for name, policy in contestants(b, arms).items():
                 pair = [
-                    final_regret(policy, Instance(means, b=b), HARD_HORIZON, effort, seed)
+                    final_regret(policy, Instance(means, b=b), HARD_HORIZON, sizes, seed)
                     for means in theory.hard_instances(arms, HARD_HORIZON, b)
                 ]
                 larger = max(pair, key=lambda item: item.mean)
@@ -66,34 +67,34 @@ def measure(effort: Effort, seed: int, step: Callable[[str], None]) -> Values:
                     "b": b, "arms": arms, "policy": name, "mean": larger.mean, "error": larger.error, "bound": bound,
                     "printed": printed, "ratio": larger.mean / bound,
                 })  # fmt: skip
-    horizon = effort.horizons[-1]
+    horizon = sizes.horizons[-1]
     upper = [
-        _elimination(radius, b, horizon, effort, seed, step)
+        _elimination(radius, b, horizon, sizes, seed, on_step)
         for b in (0.5, 0.75, 1.0)
         for radius in ("corrected", "anytime")
     ]
     for case in GREEDY_CASES:
         for leader in ("ratios", "information"):
-            upper += _greedy(case, leader, horizon, effort, seed, step)
+            upper += _greedy(case, leader, horizon, sizes, seed, on_step)
     return {"hard": hard, "horizon": HARD_HORIZON, "upper": upper, "violation": _violation(), "T": horizon}
 
 
-def _elimination(radius: str, b: float, horizon: int, effort: Effort, seed: int, step: Any) -> dict[str, Any]:
-    step(f"Theorem 2, b = {b:g}, {radius} radius")
+def _elimination(radius: str, b: float, horizon: int, sizes: Sizes, seed: int, on_step: OnStep) -> dict[str, Any]:
+    on_step(f"Theorem 2, b = {b:g}, {radius} radius")
     case = world(10, b, CLEAR_GAP)
     bound = theory.elimination_regret_bound(case.means, horizon=horizon, b=b, form=radius)
-    mean = final_regret(SuccessiveElimination(b=b, radius=radius), case, horizon, effort, seed)
+    mean = final_regret(SuccessiveElimination(b=b, radius=radius), case, horizon, sizes, seed)
     return {
         "theorem": "Theorem 2", "form": radius, "arms": 10, "b": b, "gap": CLEAR_GAP, "epsilon": None,
         "mean": mean.mean, "error": mean.error, "bound": bound, "ratio": mean.mean / bound,
     }  # fmt: skip
 
 
-def _greedy(case: Any, leader: str, horizon: int, effort: Effort, seed: int, step: Any) -> list[dict[str, Any]]:
+def _greedy(case: Any, leader: str, horizon: int, sizes: Sizes, seed: int, on_step: OnStep) -> list[dict[str, Any]]:
     arms, b, epsilon, gap = case
-    step(f"Theorem 4, b = {b:g}, leader by {leader}")
+    on_step(f"Theorem 4, b = {b:g}, leader by {leader}")
     instance = world(arms, b, gap)
-    mean = final_regret(EpsilonGreedy(b=b, epsilon=epsilon, leader=leader), instance, horizon, effort, seed)
+    mean = final_regret(EpsilonGreedy(b=b, epsilon=epsilon, leader=leader), instance, horizon, sizes, seed)
     rows = []
     for form in ("printed", "corrected", "sharp") if leader == "ratios" else ("information",):
         bound = theory.greedy_regret_bound(instance.means, b, epsilon, form=form)
@@ -140,7 +141,7 @@ def show(values: Values) -> list[Block]:
         Text(
             "Theorem 1 says that every policy loses at least (K−1)^(1−b)·√T/27 (√((K−1)T)/27 below b = 1/2) on one "
             "of two instances. The argument gives exp(−1/2)/16 in place of 1/27, the sharper bound here. Regret "
-            f"after {told(values['horizon'])} periods on both of the pair, the larger of the two; per setting the "
+            f"after {shown(values['horizon'])} periods on both of the pair, the larger of the two; per setting the "
             "policy that came closest to the bound."
         ),
         Table(
@@ -151,10 +152,10 @@ def show(values: Values) -> list[Block]:
         Picture("lower-bound", "The larger regret of the pair over the sharper bound.", lambda: draw(values)),
         Text(
             "Theorem 2 as printed is broken by Algorithm 1 as printed, whose regret is known exactly: at K = "
-            f"{told(broken['arms'])}, b = {told(broken['b'])}, gap {told(broken['gap'])} and T = "
-            f"{told(broken['horizon'])} it is {told(broken['regret'])}, and the bound {told(broken['bound'])}. With "
-            "the corrected or the anytime radius a bound holds. Theorem 4 is stated with sums over all arms, which "
-            f"are infinite; below, over arms with a gap. Measured at T = {told(values['T'])}."
+            f"{shown(broken['arms'])}, b = {shown(broken['b'])}, gap {shown(broken['gap'])} and T = "
+            f"{shown(broken['horizon'])} it is {shown(broken['regret'])}, and the bound {shown(broken['bound'])}. "
+            "With the corrected or the anytime radius a bound holds. Theorem 4 is stated with sums over all arms, "
+            f"which are infinite; below, over arms with a gap. Measured at T = {shown(values['T'])}."
         ),
         Table(
             "Upper bounds: Theorem 2 for Algorithm 1, Theorem 4 for Algorithm 2.",
@@ -179,9 +180,9 @@ def draw(values: Values) -> Figure:
             len(counts), title, [f"{values['horizon']:,} periods", "larger regret of the hard pair"], share=True
         )
         for ax, arms in zip(board.axes, counts):
-            for place, name in enumerate(names):
+            for index, name in enumerate(names):
                 mine = [row for row in values["hard"] if (row["policy"], row["arms"]) == (name, arms)]
-                style, shift = look(place), 0.01 * (place - 3)
+                style, shift = look(index), 0.01 * (index - 3)
                 ax.plot(
                     [row["b"] + shift for row in mine],
                     [row["ratio"] for row in mine],
@@ -209,10 +210,10 @@ def draw_upper(values: Values) -> Figure:
         title = f"Every bound holds, and none is tight: the closest regret is {largest:.2g} of its bound"
         board = blank_board(1, title, [f"{values['T']:,} periods"], rows=len(rows) // 2)
         ax = board.axes[0]
-        for place, row in enumerate(rows):
+        for index, row in enumerate(rows):
             second = row["theorem"] == "Theorem 4"
-            ax.plot([row["ratio"], 1.0], [place, place], color="#D0D0D0", lw=2, zorder=1)
-            ax.plot([row["ratio"]], [place], "s" if second else "o", color=PALETTE[1 if second else 0], ms=7)
+            ax.plot([row["ratio"], 1.0], [index, index], color="#D0D0D0", lw=2, zorder=1)
+            ax.plot([row["ratio"]], [index], "s" if second else "o", color=PALETTE[1 if second else 0], ms=7)
         labels = [
             f"{row['theorem']}, {row['form']}: K = {row['arms']}, b = {row['b']:g}, gap {row['gap']:g}"
             for row in rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +17,10 @@ from apportion.model.confidence import (
     printed_quantile,
     printed_tail,
 )
-from apportion.studies.paper.blocks import Block, Picture, Section, Table, Text, Values, told
-from apportion.studies.paper.effort import Effort
+from apportion.reporting.html import shown
+from apportion.studies.page import Block, Picture, Table, Text
+from apportion.studies.paper.section import OnStep, Section, Values
+from apportion.studies.paper.sizes import Sizes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,12 +33,12 @@ LARGEST = 20.0
 DEAREST = 1000
 
 
-def measure(effort: Effort, seed: int, step: Callable[[str], None]) -> Values:
+def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
     """Tails on a grid of thresholds, quantiles at one level, and where the printed statement fails."""
     curves = []
     for t in COUNTS:
-        step(f"Proposition 1, t = {t}")
-        draws = effort.draws // (10 if t >= DEAREST else 1)
+        on_step(f"Proposition 1, t = {t}")
+        draws = sizes.draws // (10 if t >= DEAREST else 1)
         suprema = drawn_suprema(t, draws, seed)
         highest = min(corrected_quantile(LEVEL, t), 8.0)
         grid = np.linspace(0.1, highest, 40)
@@ -66,9 +67,9 @@ def drawn_suprema(t: int, draws: int, seed: int) -> Any:
 
     rng = np.random.default_rng([seed, t])
     found = np.empty(draws)
-    for place in range(draws):
+    for index in range(draws):
         levels = isotonic_regression(rng.standard_normal(t)).x
-        found[place] = math.sqrt(float(np.sum(np.square(np.maximum(levels, 0.0)))))
+        found[index] = math.sqrt(float(np.sum(np.square(np.maximum(levels, 0.0)))))
     return found
 
 
@@ -85,7 +86,7 @@ def failure(t: int) -> dict[str, Any]:
     signs = [excess(float(epsilon)) > 0 for epsilon in grid]
     if not signs[-1]:
         return {"t": t, "from": None, "exact": None, "printed": None}
-    last = max((place for place, sign in enumerate(signs) if not sign), default=0)
+    last = max((index for index, sign in enumerate(signs) if not sign), default=0)
     start = float(brentq(excess, grid[last], grid[last + 1]))
     later = start + 1.0
     return {
@@ -104,19 +105,19 @@ def show(values: Values) -> list[Block]:
         for c in values["curves"]
     ]  # fmt: skip
     checks = [[c["t"], c["draws"], c["off"], c["half harmonic"], c["mean square"]] for c in values["curves"]]
-    from_three = "No violation was found" if third["from"] is None else f"It fails from ε = {told(third['from'])} on"
+    from_three = "No violation was found" if third["from"] is None else f"It fails from ε = {shown(third['from'])} on"
     return [
         Text(
             "Printed: the largest normalised sum over rising weights exceeds √(3/2)·log t·ε with probability at "
             "most exp(−ε²/2σ²). For Gaussian noise the exact probability is above that from ε = "
-            f"{told(first['from'])} on at t = 1 and from ε = {told(second['from'])} on at t = 2 (one further on it "
-            f"is {told(second['exact'])} against {told(second['printed'])}). {from_three} at t = 3. Corrected, for "
+            f"{shown(first['from'])} on at t = 1 and from ε = {shown(second['from'])} on at t = 2 (one further on it "
+            f"is {shown(second['exact'])} against {shown(second['printed'])}). {from_three} at t = 3. Corrected, for "
             "all t: √h(t)·ε is exceeded with probability at most t·exp(−ε²/2σ²). Exact for Gaussian noise: a "
             "mixture of chi laws, the cone law, which grows as √log t, not as log t."
         ),
         Picture("proposition-1", "P(supremum ≥ x) against x.", lambda: draw(values)),
         Table(
-            f"The threshold at which each law puts the tail at {told(values['level'])}. At t = 1 the printed one is "
+            f"The threshold at which each law puts the tail at {shown(values['level'])}. At t = 1 the printed one is "
             "no bound.",
             ["t", "printed", "corrected", "closed form", "exact"], quantiles,
         ),
@@ -140,8 +141,8 @@ def draw(values: Values) -> Figure:
         title = f"The printed tail is below the exact one at t = 1, and at t = 2 from ε = {second['from']:.3g} on"
         board = blank_board(4, title, ["Gaussian noise", "grey: beyond the first failure of the printed bound"])
         for ax, curve in zip(board.axes, values["curves"]):
-            for place, (name, label) in enumerate(words.items()):
-                style = look(place)
+            for index, (name, label) in enumerate(words.items()):
+                style = look(index)
                 tail = np.array(curve[name], dtype=float)
                 keep = tail > 0
                 ax.plot(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,10 +16,12 @@ from apportion.model.exact_sums import Statistics
 from apportion.model.law import Instance
 from apportion.policies.odds import Odds
 from apportion.policies.pooled import Thompson
-from apportion.studies.paper.blocks import Block, Section, Table, Text, Values, told
+from apportion.reporting.html import shown
+from apportion.studies.page import Block, Table, Text
 from apportion.studies.paper.concentration import failure
-from apportion.studies.paper.effort import Effort
 from apportion.studies.paper.runs import final_regret, world
+from apportion.studies.paper.section import OnStep, Section, Values
+from apportion.studies.paper.sizes import Sizes
 
 _THEORY, _PAPER = "tests/theory/test_theory.py", "tests/statistical/test_paper.py"
 _CONE = "tests/statistical/test_concentration.py"
@@ -82,18 +83,18 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
 )  # fmt: skip
 
 
-def measure(effort: Effort, seed: int, step: Callable[[str], None]) -> Values:
+def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
     """The numbers of every row."""
-    step("errata")
+    on_step("errata")
     rng = np.random.default_rng([seed, 7])
-    return {"numbers": {**_model(effort, seed, rng), **_concentration(), **_algorithms(rng, effort)}}
+    return {"numbers": {**_model(sizes, seed, rng), **_concentration(), **_algorithms(rng, sizes)}}
 
 
-def _model(effort: Effort, seed: int, rng: np.random.Generator) -> dict[str, list[Any]]:
+def _model(sizes: Sizes, seed: int, rng: np.random.Generator) -> dict[str, list[Any]]:
     """The law, the estimators and Theorem 1."""
     b = 0.75
     case = Instance((1.0,), b=b)
-    small, large = (float(np.var(case.draw_block(np.full((effort.draws, 1), share), rng))) for share in (1 / 16, 1.0))
+    small, large = (float(np.var(case.draw_block(np.full((sizes.draws, 1), share), rng))) for share in (1 / 16, 1.0))
     past = Statistics(1, b)
     for share, outcome in ((1 / 2, 2.0), (1 / 3, 3.0)):
         past.update([share], [outcome])
@@ -104,7 +105,7 @@ def _model(effort: Effort, seed: int, rng: np.random.Generator) -> dict[str, lis
             found.add(round(float(np.ravel(blocked(shares, outcomes, b, [*ends, 4]).mean)[0]), 9))
     five = world(5, b, 0.5)
     regret = [
-        final_regret(policy, five, effort.horizons[-1], effort, seed).mean for policy in (Thompson(b=b), Odds(b=b))
+        final_regret(policy, five, sizes.horizons[-1], sizes, seed).mean for policy in (Thompson(b=b), Odds(b=b))
     ]
     one, two = theory.hard_instances(5, 1000, 1.0)
     return {
@@ -134,11 +135,11 @@ def _concentration() -> dict[str, list[Any]]:
     }  # fmt: skip
 
 
-def _algorithms(rng: np.random.Generator, effort: Effort) -> dict[str, list[Any]]:
+def _algorithms(rng: np.random.Generator, sizes: Sizes) -> dict[str, list[Any]]:
     """Algorithms 1 and 2 with their theorems."""
     five, horizon = world(5, 0.75, 0.5).means, 10**9
     amounts = burn_in_design(1.0, 40)
-    draws = Instance((1.0,), b=0.75).draw_block(np.repeat(amounts, 2 * (effort.draws // 40 + 1))[:, None], rng)[:, 0]
+    draws = Instance((1.0,), b=0.75).draw_block(np.repeat(amounts, 2 * (sizes.draws // 40 + 1))[:, None], rng)[:, 0]
     greedy = [
         theory.greedy_regret_bound([0.5, 0.0], 0.75, 0.25, form=form)
         for form in ("printed", "corrected", "sharp", "information")
@@ -167,7 +168,7 @@ def show(values: Values) -> list[Block]:
     """One table."""
     rows = []
     for name, place, printed, right, words, test in ROWS:
-        numbers = [told(number) for number in values["numbers"][name]]
+        numbers = [shown(number) for number in values["numbers"][name]]
         rows.append([place, printed, right, words.format(*numbers), f"`{test}`"])
     return [
         Text(

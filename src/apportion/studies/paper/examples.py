@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +13,10 @@ from apportion.policies.oracle import Oracle
 from apportion.policies.pooled import Thompson
 from apportion.policies.recommended import Recommended
 from apportion.policies.uniform import Uniform
-from apportion.studies.paper.blocks import Block, Picture, Section, Table, Text, Values, told
-from apportion.studies.paper.effort import Effort
+from apportion.reporting.html import shown
+from apportion.studies.page import Block, Picture, Table, Text
+from apportion.studies.paper.section import OnStep, Section, Values
+from apportion.studies.paper.sizes import Sizes
 from apportion.studies.scenarios import SCENARIOS, Scenario, play_season
 
 if TYPE_CHECKING:
@@ -34,18 +35,18 @@ def contestants(scenario: Scenario) -> dict[str, Policy]:
     }
 
 
-def measure(effort: Effort, seed: int, step: Callable[[str], None]) -> Values:
+def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
     """The expected return of the chosen amounts, over seasons."""
     worlds = []
     for scenario in SCENARIOS:
         rows: list[dict[str, Any]] = []
         possible = max(scenario.means) * scenario.budget * scenario.periods
         for name, policy in contestants(scenario).items():
-            step(f"{scenario.title}: {name}")
+            on_step(f"{scenario.title}: {name}")
             # The expected return of the amounts that were chosen: the same seasons with less noise.
             earned = np.array([
                 float((play_season(scenario, policy, seed + repeat).amounts @ scenario.means).sum())
-                for repeat in range(effort.seasons)
+                for repeat in range(sizes.seasons)
             ])  # fmt: skip
             error = float(np.round(earned.std(ddof=1) / math.sqrt(len(earned)), 6))
             rows.append(
@@ -61,7 +62,7 @@ def measure(effort: Effort, seed: int, step: Callable[[str], None]) -> Values:
             "unit": scenario.unit, "period": scenario.period, "periods": scenario.periods,
             "returns": scenario.returns, "possible": possible, "rows": rows,
         })  # fmt: skip
-    return {"worlds": worlds, "seasons": effort.seasons}
+    return {"worlds": worlds, "seasons": sizes.seasons}
 
 
 def show(values: Values) -> list[Block]:
@@ -70,14 +71,14 @@ def show(values: Values) -> list[Block]:
         Text(
             "The introduction motivates the model by research hours, venture capital and test kits, without "
             "numbers. Here they are worlds with names and units, played through the allocator as their owner "
-            f"would, test kits in whole units with binomial positives. Means over {told(values['seasons'])} seasons."
+            f"would, test kits in whole units with binomial positives. Means over {shown(values['seasons'])} seasons."
         )
     ]
     for world in values["worlds"]:
         rows = [[row["policy"], row["earned"], row["error"], row["share"]] for row in world["rows"]]
         caption = (
-            f"{world['title']}: {told(world['budget'])} {world['unit']} a {world['period']} over "
-            f"{told(world['arms'])} arms, {told(world['periods'])} {world['period']}s, b = {told(world['b'])}."
+            f"{world['title']}: {shown(world['budget'])} {world['unit']} a {world['period']} over "
+            f"{shown(world['arms'])} arms, {shown(world['periods'])} {world['period']}s, b = {shown(world['b'])}."
         )
         blocks.append(Table(caption, ["policy", world["returns"], "standard error", "of what was possible"], rows))
     blocks.append(Picture("examples", "What a season earned, of what was possible.", lambda: draw(values)))
@@ -98,10 +99,10 @@ def draw(values: Values) -> Figure:
             names = [row["policy"] for row in world["rows"]]
             shares = [100 * row["share"] for row in world["rows"]]
             ax.barh(names, shares, color=[FAINT, PALETTE[2], PALETTE[0], PALETTE[1], "#B0B0B0"], height=0.6)
-            for place, share in enumerate(shares):
+            for index, share in enumerate(shares):
                 ax.text(
                     share - 1.5,
-                    place,
+                    index,
                     f"{share:.1f}",
                     va="center",
                     ha="right",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +13,11 @@ from apportion.policies.greedy import EpsilonGreedy
 from apportion.policies.odds import Odds
 from apportion.policies.pooled import UCB, Thompson
 from apportion.policies.recommended import Recommended
-from apportion.studies.paper.blocks import Block, Picture, Section, Table, Text, Values, ranged, told, with_error
-from apportion.studies.paper.effort import Effort
+from apportion.reporting.html import shown
+from apportion.studies.page import Block, Picture, Table, Text, interval, with_error
 from apportion.studies.paper.runs import can_leap, final_regret, line_of, power_of, world
+from apportion.studies.paper.section import OnStep, Section, Values
+from apportion.studies.paper.sizes import Sizes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,31 +45,31 @@ def contestants(b: float) -> dict[str, Policy]:
     return found
 
 
-def _along(policy: Policy, b: float, gap: float, effort: Effort, seed: int) -> dict[str, Any]:
+def _along(policy: Policy, b: float, gap: float, sizes: Sizes, seed: int) -> dict[str, Any]:
     """Mean regret at each horizon, every one run for itself: a policy may know its horizon."""
     case = world(ARMS, b, gap)
-    leaps = can_leap(policy, case, effort.long_horizons[-1])
-    horizons = effort.long_horizons if leaps else effort.horizons
-    found = [final_regret(policy, case, horizon, effort.times(5), seed) for horizon in horizons]
+    leaps = can_leap(policy, case, sizes.long_horizons[-1])
+    horizons = sizes.long_horizons if leaps else sizes.horizons
+    found = [final_regret(policy, case, horizon, sizes.times(5), seed) for horizon in horizons]
     return {"x": list(horizons), "means": [f.mean for f in found], "errors": [f.error for f in found]}
 
 
-def measure(effort: Effort, seed: int, step: Callable[[str], None]) -> Values:
+def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
     """Slopes for b ≤ 1/2, growth for b > 1/2."""
     slopes, plateaus = [], []
     for b in POOLING:
         constant = theory.asymptotic_lower_bound(world(ARMS, b, POOLING_GAP).means, b)
         for name, policy in contestants(b).items():
-            step(f"slope in log T, b = {b:g}: {name}")
-            along = _along(policy, b, POOLING_GAP, effort, seed)
+            on_step(f"slope in log T, b = {b:g}: {name}")
+            along = _along(policy, b, POOLING_GAP, sizes, seed)
             slope = line_of(np.log(along["x"]), along["means"], along["errors"])._asdict()
             slopes.append({"policy": name, "b": b, **along, **slope, "bound": constant})
     for b in DIVIDING:
         for name, policy in contestants(b).items():
-            step(f"plateau, b = {b:g}: {name}")
-            along = _along(policy, b, DIVIDING_GAP, effort, seed)
+            on_step(f"plateau, b = {b:g}: {name}")
+            along = _along(policy, b, DIVIDING_GAP, sizes, seed)
             growth = power_of(along["x"], [max(mean, 1e-12) for mean in along["means"]], along["errors"])
-            last, before = (max(along["means"][place], 1e-12) for place in (-1, -2))
+            last, before = (max(along["means"][index], 1e-12) for index in (-1, -2))
             flat = growth.low <= 0.0 or growth.power < 0.05
             plateaus.append(
                 {"policy": name, "b": b, **along, **growth._asdict(), "growth": last / before, "flat": flat}
@@ -78,11 +79,11 @@ def measure(effort: Effort, seed: int, step: Callable[[str], None]) -> Values:
 
 def show(values: Values) -> list[Block]:
     """Two tables and a picture."""
-    pooling, dividing = (told(gap) for gap in values["gaps"])
+    pooling, dividing = (shown(gap) for gap in values["gaps"])
     slopes = [
         [
-            row["b"], row["policy"], row["bound"], ranged(row["power"], row["low"], row["high"]),
-            row["power"] / row["bound"], f"{told(row['x'][0])} to {told(row['x'][-1])}",
+            row["b"], row["policy"], row["bound"], interval(row["power"], row["low"], row["high"]),
+            row["power"] / row["bound"], f"{shown(row['x'][0])} to {shown(row['x'][-1])}",
             "above the bound" if row["low"] > row["bound"] else
             "below it: not yet its asymptote" if row["high"] < row["bound"] else "at the bound",
         ]
@@ -91,15 +92,15 @@ def show(values: Values) -> list[Block]:
     plateaus = [
         [
             row["b"], row["policy"], with_error(row["means"][0], row["errors"][0]),
-            with_error(row["means"][-1], row["errors"][-1]), f"{told(row['x'][0])} to {told(row['x'][-1])}",
-            ranged(row["power"], row["low"], row["high"]),
+            with_error(row["means"][-1], row["errors"][-1]), f"{shown(row['x'][0])} to {shown(row['x'][-1])}",
+            interval(row["power"], row["low"], row["high"]),
             "a plateau" if row["flat"] else "still growing",
         ]
         for row in values["plateaus"]
     ]  # fmt: skip
     return [
         Text(
-            f"One of {told(values['arms'])} arms is better, by {pooling} for b ≤ 1/2 and by {dividing} above. For b "
+            f"One of {shown(values['arms'])} arms is better, by {pooling} for b ≤ 1/2 and by {dividing} above. For b "
             "≤ 1/2 Theorem 3 says that regret grows at least as Σ 2σ²/Δ times log T, in the limit of long "
             "horizons; a policy can be below that slope at any horizon that can be run. For b > 1/2 Table 1 prints "
             "O(1)."
@@ -127,14 +128,14 @@ def draw(values: Values) -> Figure:
     from apportion.reporting.figures.style import FAINT, light, look
 
     panels: list[tuple[str, list[dict[str, Any]]]] = [
-        (f"b = {told(b)}", [row for row in values[kind] if row["b"] == b])
+        (f"b = {shown(b)}", [row for row in values[kind] if row["b"] == b])
         for kind, b in (("slopes", 0.0), ("slopes", 0.5), ("plateaus", 0.75), ("plateaus", 1.0))
     ]
     flat = sum(row["flat"] for row in values["plateaus"] if row["policy"] != "Algorithm 1")
     count = sum(row["policy"] != "Algorithm 1" for row in values["plateaus"])
     title = f"Above b = 1/2 regret stops growing: {flat} of {count} settings of Algorithm 2, Odds and Recommended"
     with light():
-        board = blank_board(4, title, [f"{told(values['arms'])} arms", "bars: standard errors"])
+        board = blank_board(4, title, [f"{shown(values['arms'])} arms", "bars: standard errors"])
         for ax, (_, rows) in zip(board.axes, panels):
             view = View(log=True)
             for row in rows:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from apportion import theory
-from apportion.studies.paper.blocks import Block, Picture, Section, Table, Text, Values, told
-from apportion.studies.paper.effort import Effort
+from apportion.reporting.html import shown
+from apportion.studies.page import Block, Picture, Table, Text
+from apportion.studies.paper.section import OnStep, Section, Values
+from apportion.studies.paper.sizes import Sizes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,10 +20,10 @@ MANY = (3, 10, 100)
 ALPHA = 1.5
 
 
-def measure(effort: Effort, seed: int, step: Callable[[str], None]) -> Values:
+def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
     """The surface for three arms, the exact maximum against every whole choice; the sums of the example."""
-    step("Lemma 2")
-    times = np.linspace(0.0, HORIZON, effort.surface + 1)
+    on_step("Lemma 2")
+    times = np.linspace(0.0, HORIZON, sizes.surface_steps + 1)
     surface = [
         [theory.stopping_time_sum([low, high, HORIZON], POWER) if low <= high else None for low in times]
         for high in times
@@ -70,18 +71,19 @@ def show(values: Values) -> list[Block]:
         Text(
             "Lemma 2 bounds a sum over the times at which Algorithm 1 drops its arms by K^(1−b)·√(T/(2−2b)), and "
             "the text says that the best times have no closed form. They have: the maximum is √(T·C(K, b)). At K = "
-            f"{told(values['arms'])}, T = {told(values['horizon'])}, b = {told(values['b'])} the best whole times "
-            f"are {told(whole['first'])} and {told(whole['second'])} with {told(whole['value'])}; the formula gives "
-            f"{told(first)} and {told(second)} with {told(values['maximum'])}; printed is {told(values['printed'])}."
+            f"{shown(values['arms'])}, T = {shown(values['horizon'])}, b = {shown(values['b'])} the best whole "
+            f"times are {shown(whole['first'])} and {shown(whole['second'])} with {shown(whole['value'])}; the "
+            f"formula gives {shown(first)} and {shown(second)} with {shown(values['maximum'])}; printed is "
+            f"{shown(values['printed'])}."
         ),
         Picture("lemma-2", "The sum of Lemma 2 over two stopping times; the last is T.", lambda: draw(values)),
         Table(
-            f"Lemma 2 at T = {told(values['horizon'])}: the printed bound is infinite at b = 1, the maximum is not.",
+            f"Lemma 2 at T = {shown(values['horizon'])}: the printed bound is infinite at b = 1, the maximum is not.",
             ["K", "b", "printed", "exact maximum", "printed over exact"], rows,
         ),
         Text(
-            f"The example before Algorithm 2, shares A = t^(−α) with α = {told(values['alpha'])} at b = "
-            f"{told(values['b'])}: the resource and the precision R1 of the ratio of sums stay finite, while the "
+            f"The example before Algorithm 2, shares A = t^(−α) with α = {shown(values['alpha'])} at b = "
+            f"{shown(values['b'])}: the resource and the precision R1 of the ratio of sums stay finite, while the "
             "precision R2 of the mean of ratios grows without end. So it is right as printed; the information B "
             "grows at the same rate and is larger."
         ),

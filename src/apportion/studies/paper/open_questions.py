@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,10 +16,12 @@ from apportion.model.sums import Sums
 from apportion.policies import Policy
 from apportion.policies.elimination import SuccessiveElimination
 from apportion.policies.greedy import EpsilonGreedy
+from apportion.reporting.html import shown
 from apportion.simulation.engines.dense import Record, play
-from apportion.studies.paper.blocks import Block, Picture, Section, Table, Text, Values, told, with_error
-from apportion.studies.paper.effort import Effort
+from apportion.studies.page import Block, Picture, Table, Text, with_error
 from apportion.studies.paper.runs import final_regret, world
+from apportion.studies.paper.section import OnStep, Section, Values
+from apportion.studies.paper.sizes import Sizes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,11 +33,11 @@ LEVEL = 0.001
 NOISE_COUNT, NOISE_LEVEL = 10, 0.01
 
 
-def measure(effort: Effort, seed: int, step: Callable[[str], None]) -> Values:
+def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
     """Precision and bias of μ*, the growth of the cone law, its tail for other noise, and what both are worth."""
-    step("the unified estimator")
-    values: Values = {"b": B, "precision": _precision(seed), "bias": _bias(effort, seed), "periods": BIAS_PERIODS}
-    step("the growth of the cone law")
+    on_step("the unified estimator")
+    values: Values = {"b": B, "precision": _precision(seed), "bias": _bias(sizes, seed), "periods": BIAS_PERIODS}
+    on_step("the growth of the cone law")
     values["level"] = LEVEL
     values["growth"] = [
         {
@@ -45,8 +46,8 @@ def measure(effort: Effort, seed: int, step: Callable[[str], None]) -> Values:
         }
         for t in GROWTH
     ]  # fmt: skip
-    values["noise"] = _other_noise(effort, seed)
-    horizon = effort.horizons[-1]
+    values["noise"] = _other_noise(sizes, seed)
+    horizon = sizes.horizons[-1]
     policies: dict[str, Policy] = {
         "Algorithm 2, μ2 leads": EpsilonGreedy(b=B),
         "Algorithm 2, μ* leads": EpsilonGreedy(b=B, leader="information"),
@@ -57,8 +58,8 @@ def measure(effort: Effort, seed: int, step: Callable[[str], None]) -> Values:
     }
     values["worth"] = {"arms": 10, "gap": 1.0, "horizon": horizon, "rows": []}
     for name, policy in policies.items():
-        step(f"what it is worth: {name}")
-        mean = final_regret(policy, world(10, B, 1.0), horizon, effort, seed)
+        on_step(f"what it is worth: {name}")
+        mean = final_regret(policy, world(10, B, 1.0), horizon, sizes, seed)
         values["worth"]["rows"].append({"policy": name, **mean._asdict()})
     return values
 
@@ -77,10 +78,10 @@ def _precision(seed: int) -> dict[str, Any]:
     return {"cases": len(ratios), "least": min(ratios), "largest": max(ratios)}
 
 
-def _bias(effort: Effort, seed: int) -> list[dict[str, Any]]:
+def _bias(sizes: Sizes, seed: int) -> list[dict[str, Any]]:
     """Means of both estimators minus the truth under Algorithm 2, over all arms."""
     case = Instance((0.6, 0.5, 0.5), b=B)
-    seen = final_sums(EpsilonGreedy(b=B, epsilon=0.25), case, BIAS_PERIODS, effort.draws, seed)
+    seen = final_sums(EpsilonGreedy(b=B, epsilon=0.25), case, BIAS_PERIODS, sizes.draws, seed)
     rows = []
     for name, estimator in (("μ2", mean_of_ratios), ("μ*", information_weighted)):
         off = estimator(seen).mean - np.array(case.means)
@@ -105,10 +106,10 @@ def final_sums(policy: Policy, case: Instance, horizon: int, runs: int, seed: in
     return Sums(*table.transpose(1, 0, 2))
 
 
-def _other_noise(effort: Effort, seed: int) -> list[dict[str, Any]]:
+def _other_noise(sizes: Sizes, seed: int) -> list[dict[str, Any]]:
     """How often other noise of variance 1 exceeds the exact Gaussian threshold: measured, not proven."""
     rng = np.random.default_rng([seed, 9])
-    shape = (effort.draws, NOISE_COUNT)
+    shape = (sizes.draws, NOISE_COUNT)
     samples = {
         "Gaussian": rng.standard_normal(shape),
         "Rademacher": rng.choice([-1.0, 1.0], size=shape),
@@ -118,7 +119,7 @@ def _other_noise(effort: Effort, seed: int) -> list[dict[str, Any]]:
     rows = []
     for name, sample in samples.items():
         share = float(np.mean([cone_supremum(row) >= threshold for row in sample]))
-        error = math.sqrt(max(share * (1 - share), 1 / effort.draws) / effort.draws)
+        error = math.sqrt(max(share * (1 - share), 1 / sizes.draws) / sizes.draws)
         rows.append(
             {
                 "noise": name,
@@ -144,7 +145,7 @@ def show(values: Values) -> list[Block]:
     rows = [[row["policy"], with_error(row["mean"], row["error"])] for row in worth["rows"]]
     claims = [
         ["μ* is at least as precise as μ1, μ2 and μ3 for fixed shares", "proven (Cauchy–Schwarz)",
-         f"least ratio {told(precision['least'])} in {told(precision['cases'])} cases"],
+         f"least ratio {shown(precision['least'])} in {shown(precision['cases'])} cases"],
         ["anytime interval around μ*, any predictable shares, sub-Gaussian noise", "proven",
          "within its level in every test"],
         ["bound of Theorem 4 with μ* leading", "proven", "see Theorem 4 above"],
@@ -165,18 +166,18 @@ def show(values: Values) -> list[Block]:
         ),
         Table("What is proven, and what is only measured.", ["statement", "status", "measured here"], claims),
         Table(
-            f"Bias under Algorithm 2 after {told(values['periods'])} periods, b = {told(values['b'])}: μ2 has none, "
-            "μ* does.",
+            f"Bias under Algorithm 2 after {shown(values['periods'])} periods, b = {shown(values['b'])}: μ2 has "
+            "none, μ* does.",
             ["estimator", "arm", "bias"], bias,
         ),
         Table(
-            f"What the estimator and the laws are worth: regret at K = {told(worth['arms'])}, b = "
-            f"{told(values['b'])}, gap {told(worth['gap'])}, T = {told(worth['horizon'])}; every Algorithm 1 fails "
-            "with probability at most 1/T.",
+            f"What the estimator and the laws are worth: regret at K = {shown(worth['arms'])}, b = "
+            f"{shown(values['b'])}, gap {shown(worth['gap'])}, T = {shown(worth['horizon'])}; every Algorithm 1 "
+            "fails with probability at most 1/T.",
             ["policy", "regret"], rows,
         ),
         Table(
-            f"Thresholds at level {told(values['level'])} as t grows: exact and closed form with √(H_t/2), printed "
+            f"Thresholds at level {shown(values['level'])} as t grows: exact and closed form with √(H_t/2), printed "
             "with log t.",
             ["t", "exact", "closed form", "printed", "√(H_t/2)"], growth,
         ),
@@ -201,10 +202,10 @@ def draw(values: Values) -> Figure:
         ax, view = board.axes[0], View(log=True)
         times = [row["t"] for row in values["growth"]]
         ends = []
-        for place, (name, label) in enumerate(
+        for index, (name, label) in enumerate(
             (("printed", "printed"), ("closed", "closed form"), ("exact", "exact"), ("root", "√(H_t/2)"))
         ):
-            style, up = look(place), [row[name] for row in values["growth"]]
+            style, up = look(index), [row[name] for row in values["growth"]]
             ax.plot(times, up, color=style.colour, ls=style.dashes, marker=style.marker, label=label)
             view.see(np.array(up))
             ends.append((up[-1], label))

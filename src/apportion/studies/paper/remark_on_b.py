@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +13,11 @@ from apportion.policies import Policy
 from apportion.policies.elimination import SuccessiveElimination
 from apportion.policies.greedy import EpsilonGreedy
 from apportion.policies.odds import Odds
-from apportion.studies.paper.blocks import Block, Picture, Section, Table, Text, Values, told, with_error
-from apportion.studies.paper.effort import Effort
+from apportion.reporting.html import shown
+from apportion.studies.page import Block, Picture, Table, Text, with_error
 from apportion.studies.paper.runs import final_regret, world
+from apportion.studies.paper.section import OnStep, Section, Values
+from apportion.studies.paper.sizes import Sizes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,26 +30,26 @@ TRUTH, ARMS, GAP = 0.9, 5, 0.5
 REPEATS = 20
 
 
-def measure(effort: Effort, seed: int, step: Callable[[str], None]) -> Values:
+def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
     """Scatter of both estimators of b; regret when a smaller b is assumed than is true."""
     burn = []
     for periods in BURN_IN:
         for b in TRUE_B:
-            step(f"burn-in of {periods} periods, b = {b:g}")
-            burn.append(_burn_in(periods, b, max(20, effort.draws // REPEATS), seed))
+            on_step(f"burn-in of {periods} periods, b = {b:g}")
+            burn.append(_burn_in(periods, b, max(20, sizes.draws // REPEATS), seed))
     lower = []
     for assumed in ASSUMED:
-        step(f"assumed b = {assumed:g}")
+        on_step(f"assumed b = {assumed:g}")
         policies: dict[str, Policy] = {
             "Algorithm 1, anytime": SuccessiveElimination(b=assumed, radius="anytime"),
             "Algorithm 2, leader by μ*": EpsilonGreedy(b=assumed, leader="information"),
             "Odds": Odds(b=assumed),
         }
         for name, policy in policies.items():
-            mean = final_regret(policy, world(ARMS, TRUTH, GAP), effort.horizons[-1], effort.times(5), seed)
+            mean = final_regret(policy, world(ARMS, TRUTH, GAP), sizes.horizons[-1], sizes.times(5), seed)
             lower.append({"assumed": assumed, "policy": name, **mean._asdict()})
     return {
-        "burn": burn, "lower": lower, "truth": TRUTH, "arms": ARMS, "gap": GAP, "horizon": effort.horizons[-1],
+        "burn": burn, "lower": lower, "truth": TRUTH, "arms": ARMS, "gap": GAP, "horizon": sizes.horizons[-1],
     }  # fmt: skip
 
 
@@ -91,7 +92,7 @@ def show(values: Values) -> list[Block]:
     return [
         Text(
             "Printed: play amounts a twice and regress log D on log a, where D is the difference of the two "
-            f"outcomes. D was negative in {told(values['burn'][0]['negative'])} of the periods of the first row, "
+            f"outcomes. D was negative in {shown(values['burn'][0]['negative'])} of the periods of the first row, "
             "and its logarithm does not exist there: it must be log |D|. For Gaussian noise the slope then has "
             "variance (π²/8)/S, and the likelihood of the same differences ½/S, S the spread of log a. (Its b is "
             "held within 0 and 1.)"
@@ -103,8 +104,8 @@ def show(values: Values) -> list[Block]:
         ),
         Text(
             "With only a lower bound b₀ ≤ b known, the remark says to run with b₀. Here b = "
-            f"{told(values['truth'])}, K = {told(values['arms'])}, gap {told(values['gap'])}, T = "
-            f"{told(values['horizon'])}: it is safe, and it costs what wider radii and slower learning cost."
+            f"{shown(values['truth'])}, K = {shown(values['arms'])}, gap {shown(values['gap'])}, T = "
+            f"{shown(values['horizon'])}: it is safe, and it costs what wider radii and slower learning cost."
         ),
         Table("Mean regret with standard error, by the b that the policy was told.", ["told b", *names], lower),
         Picture("lower-b", "Mean regret against the b that the policy was told.", lambda: draw(values)),
@@ -126,9 +127,9 @@ def draw(values: Values) -> Figure:
         board = blank_board(1, title, notes)
         ax, view = board.axes[0], View(log=True)
         ends = []
-        for place, name in enumerate(names):
+        for index, name in enumerate(names):
             mine = [row for row in values["lower"] if row["policy"] == name]
-            style, means = look(place), [row["mean"] for row in mine]
+            style, means = look(index), [row["mean"] for row in mine]
             low = [min(row["error"], 0.9 * row["mean"]) for row in mine]
             ax.errorbar(
                 [row["assumed"] for row in mine],

@@ -1,4 +1,4 @@
-"""Mean regret with its error, at an effort; and powers fitted to such means."""
+"""Mean regret with its error, at an sizes; and powers fitted to such means."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apportion.policies.uniform import Uniform
 from apportion.reporting.figures.exponent import fitted_exponent
 from apportion.simulation.families import one_good_arm
 from apportion.simulation.plan import simulate
-from apportion.studies.paper.effort import Effort
+from apportion.studies.paper.sizes import Sizes
 
 # From this horizon on the simulation leaps where it can.
 LEAPED = 100_000
@@ -60,12 +60,12 @@ def can_leap(policy: Policy, instance: Instance, horizon: int) -> bool:
     return why_not(policy, instance, horizon) is None
 
 
-def final_regret(policy: Policy, instance: Instance, horizon: int, effort: Effort, seed: int) -> Mean:
-    """The mean regret at the horizon, of as many runs as the effort allows."""
+def final_regret(policy: Policy, instance: Instance, horizon: int, sizes: Sizes, seed: int) -> Mean:
+    """The mean regret at the horizon, of as many runs as the sizes allows."""
     if horizon >= LEAPED and can_leap(policy, instance, horizon):
-        count = effort.leaps
+        count = sizes.leaping_runs
     else:
-        count = int(np.clip(effort.work // (horizon * instance.arms), effort.fewest, effort.most))
+        count = int(np.clip(sizes.arm_periods // (horizon * instance.arms), sizes.min_runs, sizes.max_runs))
     found = simulate(
         policy, instance, horizon=horizon, replications=count, seed=seed, record=("regret",), periods=1,
         engine="auto", progress=False,

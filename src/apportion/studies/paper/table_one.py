@@ -14,9 +14,11 @@ from apportion.policies.greedy import EpsilonGreedy
 from apportion.policies.odds import Odds
 from apportion.policies.pooled import UCB
 from apportion.policies.recommended import Recommended
-from apportion.studies.paper.blocks import Block, Picture, Section, Table, Text, Values, ranged, told
-from apportion.studies.paper.effort import Effort
+from apportion.reporting.html import shown
+from apportion.studies.page import Block, Picture, Table, Text, interval
 from apportion.studies.paper.runs import Mean, final_regret, leaping, power_of, world
+from apportion.studies.paper.section import OnStep, Section, Values
+from apportion.studies.paper.sizes import Sizes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,15 +59,15 @@ def gaps_between(arms: int, horizon: int, b: float, spacing: float) -> list[floa
     return [*(first * spacing**step for step in range(steps)), 1.0]
 
 
-def _worst(policy: Policy | None, b: float, arms: int, horizon: int, effort: Effort, seed: int) -> dict[str, Any]:
+def _worst(policy: Policy | None, b: float, arms: int, horizon: int, sizes: Sizes, seed: int) -> dict[str, Any]:
     """The largest mean regret over the grid of gaps."""
     found: list[tuple[Mean, float]] = []
-    for gap in gaps_between(arms, horizon, b, effort.spacing):
+    for gap in gaps_between(arms, horizon, b, sizes.gap_ratio):
         case: Instance = world(arms, b, gap)
         if policy is None:
             mean = Mean(theory.printed_elimination_regret(case.means, b, horizon), 0.0, 0)
         else:
-            mean = final_regret(policy, case, horizon, effort, seed)
+            mean = final_regret(policy, case, horizon, sizes, seed)
         found.append((mean, gap))
     mean, gap = max(found, key=lambda item: item[0].mean)
     return {"mean": mean.mean, "error": mean.error, "runs": mean.runs, "gap": gap}
@@ -117,26 +119,26 @@ def verdict(power: float, low: float, high: float, rate: float, bound: float | N
     return "above the rate"
 
 
-def measure(effort: Effort, seed: int, step: Callable[[str], None]) -> Values:
+def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
     """Worst regret by policy and b, along T at a fixed K and along K at a fixed T; the exponents of both."""
     rows = []
     for b in POWERS:
         for name, policy in contestants(b).items():
-            step(f"Table 1, b = {b:g}: {name}")
+            on_step(f"Table 1, b = {b:g}: {name}")
             for axis in ("T", "K"):
                 if axis == "K" and policy is None:
                     continue  # it grows with T itself; what it does with K says nothing of the rate
-                arms = effort.arms[0]
-                x = effort.horizons if axis == "T" else effort.arms
+                arms = sizes.arms[0]
+                x = sizes.horizons if axis == "T" else sizes.arms
                 if axis == "T" and (policy is None or (name == FIRST and leaping())):
                     # Algorithm 2 could leap too, but near ties its leader changes too often for that to be quick.
-                    x = effort.long_horizons
+                    x = sizes.long_horizons
                 other = arms
                 if axis == "K":
                     # Its radius is so wide that only a long horizon sees an elimination at many arms.
-                    other = effort.long_horizons[-2] if name == FIRST and leaping() else effort.arms_horizon
+                    other = sizes.long_horizons[-2] if name == FIRST and leaping() else sizes.arms_horizon
                 pairs = [(value, other) if axis == "K" else (other, value) for value in x]
-                worst = [_worst(policy, b, k, t, effort, seed) for k, t in pairs]
+                worst = [_worst(policy, b, k, t, sizes, seed) for k, t in pairs]
                 power = power_of(
                     [float(value) for value in x], [w["mean"] for w in worst], [w["error"] for w in worst]
                 )
@@ -145,7 +147,7 @@ def measure(effort: Effort, seed: int, step: Callable[[str], None]) -> Values:
                     "policy": name, "b": b, "axis": axis, "x": list(x), "other": other, "worst": worst,
                     **power._asdict(), "rate": rate, "bound": bound, "verdict": verdict(*power, rate, bound),
                 })  # fmt: skip
-    return {"rows": rows, "spacing": effort.spacing, "printed": [list(rate)[:6] for rate in theory.TABLE_1]}
+    return {"rows": rows, "spacing": sizes.gap_ratio, "printed": [list(rate)[:6] for rate in theory.TABLE_1]}
 
 
 def show(values: Values) -> list[Block]:
@@ -154,7 +156,7 @@ def show(values: Values) -> list[Block]:
         Text(
             "Table 1 of the paper gives the best possible growth of regret in the worst case over the gaps: √(TK) "
             "for b ≤ 1/2, √T·K^(1−b) above, and √(T·log K) at b = 1. Measured here: the largest mean regret over "
-            f"gaps from K^(1−b)/√T (√(K/T) below b = 1/2) up to 1, each {told(values['spacing'])} times the one "
+            f"gaps from K^(1−b)/√T (√(K/T) below b = 1/2) up to 1, each {shown(values['spacing'])} times the one "
             "before, at several T and at several K, and the power that fits it, with a 95% interval. Beside it the "
             "exponent of the policy's own bound over the same points, logarithms included (Theorem 2, the exact "
             "law of the printed algorithm, √(KT·log T) for UCB1), times (K−1)/K, as one of the K arms is the best "
@@ -169,7 +171,7 @@ def show(values: Values) -> list[Block]:
         table = [
             [
                 row["b"], row["policy"], row["other"], row["rate"], row["bound"],
-                ranged(row["power"], row["low"], row["high"]), f"{told(row['x'][0])} to {told(row['x'][-1])}",
+                interval(row["power"], row["low"], row["high"]), f"{shown(row['x'][0])} to {shown(row['x'][-1])}",
                 row["worst"][-1]["mean"], row["verdict"],
             ]
             for row in rows
@@ -196,9 +198,9 @@ def draw(values: Values) -> Figure:
             rows = [row for row in values["rows"] if row["axis"] == axis]
             rates = dict(sorted((row["b"], row["rate"]) for row in rows))
             ax.plot(list(rates), list(rates.values()), color=FAINT, lw=5, alpha=0.35, zorder=1)
-            for place, name in enumerate(NAMES):
+            for index, name in enumerate(NAMES):
                 mine = [row for row in rows if row["policy"] == name]
-                style, shift = look(place), 0.008 * (place - 2.5)
+                style, shift = look(index), 0.008 * (index - 2.5)
                 ax.errorbar(
                     [row["b"] + shift for row in mine], [row["power"] for row in mine],
                     yerr=[(row["high"] - row["low"]) / 2 for row in mine], color=style.colour, marker=style.marker,

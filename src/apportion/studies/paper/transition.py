@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +13,11 @@ from apportion.policies import Policy
 from apportion.policies.elimination import SuccessiveElimination
 from apportion.policies.odds import Odds
 from apportion.policies.pooled import Thompson
-from apportion.studies.paper.blocks import Block, Picture, Section, Table, Text, Values, told, with_error
-from apportion.studies.paper.effort import Effort
+from apportion.reporting.html import shown
+from apportion.studies.page import Block, Picture, Table, Text, with_error
 from apportion.studies.paper.runs import final_regret, world
+from apportion.studies.paper.section import OnStep, Section, Values
+from apportion.studies.paper.sizes import Sizes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,42 +45,42 @@ def crossing(powers: list[float], pooling: list[float], dividing: list[float]) -
     ratios = [math.log(d / p) for p, d in zip(pooling, dividing)]
     if ratios[-1] >= 0:
         return None
-    for place in range(len(powers) - 2, -1, -1):
-        if ratios[place] >= 0:
-            share = ratios[place] / (ratios[place] - ratios[place + 1])
-            return powers[place] + share * (powers[place + 1] - powers[place])
+    for index in range(len(powers) - 2, -1, -1):
+        if ratios[index] >= 0:
+            share = ratios[index] / (ratios[index] - ratios[index + 1])
+            return powers[index] + share * (powers[index + 1] - powers[index])
     return powers[0]
 
 
-def measure(effort: Effort, seed: int, step: Callable[[str], None]) -> Values:
+def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
     """Regret by b and K; variances of the toy example, in formula and drawn."""
     curves: list[dict[str, Any]] = []
     crossings = []
-    for arms in effort.transition_arms:
+    for arms in sizes.transition_arms:
         found: dict[str, list[Any]] = {}
-        for b in effort.powers:
-            step(f"phase transition, K = {arms}, b = {b:g}")
+        for b in sizes.b_values:
+            on_step(f"phase transition, K = {arms}, b = {b:g}")
             for name, policy in contestants(b).items():
-                mean = final_regret(policy, world(arms, b, GAP), effort.transition_horizon, effort, seed)
+                mean = final_regret(policy, world(arms, b, GAP), sizes.transition_horizon, sizes, seed)
                 found.setdefault(name, []).append(mean)
         for name, means in found.items():
             curves.append(
                 {
                     "arms": arms,
                     "policy": name,
-                    "b": list(effort.powers),
+                    "b": list(sizes.b_values),
                     "means": [m.mean for m in means],
                     "errors": [m.error for m in means],
                 }
             )
         pooled = [mean.mean for mean in found[POOLING]]
         dividing, odds = ([mean.mean for mean in found[name]] for name in (DIVIDING, ODDS))
-        at = crossing(list(effort.powers), pooled, dividing)
+        at = crossing(list(sizes.b_values), pooled, dividing)
         ratios = {"dividing": pooled[-1] / dividing[-1], "odds": pooled[-1] / odds[-1]}
         crossings.append({"arms": arms, "at": at, **ratios})
-    step("the toy example")
-    toy = [_toy(arms, b, effort.draws, seed) for arms in effort.transition_arms[:2] for b in TOY_POWERS]
-    return {"gap": GAP, "horizon": effort.transition_horizon, "curves": curves, "crossings": crossings, "toy": toy}
+    on_step("the toy example")
+    toy = [_toy(arms, b, sizes.draws, seed) for arms in sizes.transition_arms[:2] for b in TOY_POWERS]
+    return {"gap": GAP, "horizon": sizes.transition_horizon, "curves": curves, "crossings": crossings, "toy": toy}
 
 
 def _toy(arms: int, b: float, draws: int, seed: int) -> dict[str, Any]:
@@ -99,15 +100,15 @@ def _toy(arms: int, b: float, draws: int, seed: int) -> dict[str, Any]:
 
 def show(values: Values) -> list[Block]:
     """The figure, where the curves cross, and the toy example."""
-    shown = []
+    regrets = []
     for curve in values["curves"]:
         ends = [
-            (curve["b"][place], curve["means"][place], curve["errors"][place])
-            for place in (0, len(curve["b"]) // 2, -1)
+            (curve["b"][index], curve["means"][index], curve["errors"][index])
+            for index in (0, len(curve["b"]) // 2, -1)
         ]
-        shown.append([curve["arms"], curve["policy"], *(with_error(mean, error) for _, mean, error in ends)])
+        regrets.append([curve["arms"], curve["policy"], *(with_error(mean, error) for _, mean, error in ends)])
     first, middle, last = (
-        told(float(values["curves"][0]["b"][p])) for p in (0, len(values["curves"][0]["b"]) // 2, -1)
+        shown(float(values["curves"][0]["b"][p])) for p in (0, len(values["curves"][0]["b"]) // 2, -1)
     )
     toy = [
         [t["arms"], t["b"], t["pooling"], t["pooling drawn"], t["dividing"], t["dividing drawn"],
@@ -121,15 +122,15 @@ def show(values: Values) -> list[Block]:
     return [
         Text(
             "The paper's main finding: small shares tell enough to divide when b > 1/2, and too little when b < "
-            f"1/2. Regret after {told(values['horizon'])} periods, one arm better by {told(values['gap'])}. Pooling "
-            "cannot see b: the whole unit goes to one arm. Dividing evenly pays from some b on, and that b falls "
-            "towards 1/2 as arms become many; `Odds` draws one arm below b = 1/2, so it follows whichever side is "
-            "better."
+            f"1/2. Regret after {shown(values['horizon'])} periods, one arm better by {shown(values['gap'])}. "
+            "Pooling cannot see b: the whole unit goes to one arm. Dividing evenly pays from some b on, and that b "
+            "falls towards 1/2 as arms become many; `Odds` draws one arm below b = 1/2, so it follows whichever side "
+            "is better."
         ),
         Picture("phase-transition", "Mean regret against b; the dotted line is b = 1/2.", lambda: draw(values)),
         Table(
             "Mean regret with standard error.",
-            ["K", "policy", f"b = {first}", f"b = {middle}", f"b = {last}"], shown,
+            ["K", "policy", f"b = {first}", f"b = {middle}", f"b = {last}"], regrets,
         ),
         Table(
             "From which b on dividing evenly loses less than pooling, and how much more pooling loses at the last b.",
@@ -161,8 +162,8 @@ def draw(values: Values) -> Figure:
         )  # fmt: skip
         for ax, arms in zip(board.axes, counts):
             view = View(log=True)
-            for place, curve in enumerate(c for c in values["curves"] if c["arms"] == arms):
-                style = look(place)
+            for index, curve in enumerate(c for c in values["curves"] if c["arms"] == arms):
+                style = look(index)
                 low = [min(error, 0.9 * mean) for mean, error in zip(curve["means"], curve["errors"])]
                 ax.errorbar(
                     curve["b"], curve["means"], yerr=[low, curve["errors"]], color=style.colour, ls=style.dashes,
