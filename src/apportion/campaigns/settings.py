@@ -42,6 +42,8 @@ class Setting:
     """Below its field; `help` where empty."""
     noun: str = ""
     """What it is called inside a sentence, "the half-life" say."""
+    without: str = "none"
+    """What None means, where it is a value."""
     option: str = ""
     """On the command line, where it is not its name."""
     example: Any = None
@@ -121,7 +123,7 @@ class _Changeable(TypedDict, total=False):
         str | None,
         Setting(
             help="The unit of the budget, EUR say.", details="It is only shown.", group="budget", label="Unit",
-            hint="EUR, hours, kits; may be empty.", example="EUR", longest=40,
+            hint="EUR, hours, kits.", without="only the number is shown", example="EUR", longest=40,
         ),
     ]  # fmt: skip
     step: Annotated[
@@ -129,8 +131,8 @@ class _Changeable(TypedDict, total=False):
         Setting(
             help="Amounts are multiples of this.",
             details="0.01 for cents, 25 for packs of 25. The budget must be a multiple, too.",
-            group="budget", label="Step", noun="the step", example=10, above=0.0,
-            hint="Amounts are multiples of this; 1 for whole units; empty for any amount.",
+            group="budget", label="Step", noun="the step", without="any amount", example=10, above=0.0,
+            hint="Amounts are multiples of this; 1 for whole units.",
         ),
     ]  # fmt: skip
     policy: Annotated[
@@ -147,28 +149,28 @@ class _Changeable(TypedDict, total=False):
         float | None,
         Setting(
             help="Noise exponent: the standard deviation grows as amount^b.",
-            details="How to choose it: [Choose b](../how-to/choosing-b.md). Left out or unset, `auto` learns it; "
-                    "other policies assume 1/2.",
+            details="How to choose it: [Choose b](../how-to/choosing-b.md).",
             group="decision", label="b", noun="b", example=0.75, low=0.0, high=1.0, recounts=True,
-            hint="Noise exponent, from 0 to 1: the standard deviation of an outcome grows as amount^b. Empty: Auto "
-                 "learns it.",
+            without="learned by Auto, assumed to be 1/2 by other policies",
+            hint="Noise exponent, from 0 to 1: the standard deviation of an outcome grows as amount^b.",
         ),
     ]  # fmt: skip
     sigma: Annotated[
         float | None,
         Setting(
             help="Noise scale: the standard deviation of the outcome of one unit.",
-            details="Left out or unset, `auto` learns it; other policies assume 1.",
             group="decision", label="σ", noun="σ", example=40, above=0.0,
-            hint="Noise scale: the standard deviation of the outcome of one unit. Empty: Auto learns it.",
+            without="learned by Auto, assumed to be 1 by other policies",
+            hint="Noise scale: the standard deviation of the outcome of one unit.",
         ),
     ]  # fmt: skip
     horizon: Annotated[
         int | None,
         Setting(
             help="How many periods there will be.",
-            details="For policies that want to know: they stop exploring towards the end. None: unknown.",
+            details="For policies that want to know: they stop exploring towards the end.",
             group="decision", label="Periods in all", noun="the number of periods", example=52, low=1,
+            without="not known",
             hint="If the campaign has an end: what is learned late cannot be used.",
         ),
     ]  # fmt: skip
@@ -176,9 +178,10 @@ class _Changeable(TypedDict, total=False):
         float | None,
         Setting(
             help="Periods until an outcome counts half.",
-            details="For returns that drift. None: outcomes count for ever.",
+            details="For returns that drift.",
             group="past", label="Half-life", noun="the half-life", example=26, low=1e-3, recounts=True,
-            hint="Periods until an outcome counts half, where returns drift; empty for never.",
+            without="outcomes count for ever",
+            hint="Periods until an outcome counts half, where returns drift.",
         ),
     ]  # fmt: skip
     window: Annotated[
@@ -188,7 +191,8 @@ class _Changeable(TypedDict, total=False):
             details="Not together with `half_life`: the one that is set last holds. `apportion settings NAME "
                     "--window 0` ends it, as `--unset window` does.",
             group="past", label="Window", noun="the window", example=30, low=1, high=100_000, recounts=True,
-            hint="Only the last so many periods count; instead of a half-life. Empty for all.",
+            without="all periods count",
+            hint="Only the last so many periods count; instead of a half-life.",
         ),
     ]  # fmt: skip
     robust: Annotated[
@@ -258,9 +262,9 @@ class _Fixed(TypedDict, total=False):
         int | None,
         Setting(
             help="The seed of everything that is drawn.",
-            details="The same seed and the same outcomes give the same splits. Drawn where it is left out.",
-            group="decision", label="Seed", noun="the seed", example=7, low=0,
-            hint="The same seed and the same outcomes give the same splits; empty: drawn.",
+            details="The same seed and the same outcomes give the same splits.",
+            group="decision", label="Seed", noun="the seed", without="drawn", example=7, low=0,
+            hint="The same seed and the same outcomes give the same splits.",
         ),
     ]  # fmt: skip
 

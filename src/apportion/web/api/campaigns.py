@@ -82,7 +82,8 @@ def summary(request: Request, name: str, version: int) -> dict[str, Any]:
 )
 def create(request: Request, body: requests.NewCampaign, user: Writer, key: Key = None) -> Any:
     """Begin a campaign. What is left out of b and sigma is learned from the outcomes, or assumed; `notes` says."""
-    options = {**body.model_dump(), "policy": policy_from_plain(body.policy)}
+    options = body.model_dump()
+    options["policy"] = policy_from_plain(options["policy"])
     campaign = Campaign.create(options.pop("name"), options.pop("arms"), **options, key=key, db=db_of(request))
     where = f"{PREFIX}/campaigns/{quote(campaign.name, safe='')}"
     return answer(campaign.status().to_dict(), 201, {"Location": where})
@@ -121,10 +122,10 @@ def settings(request: Request, name: Name, user: Reader) -> Any:
     summary="Change settings",
 )
 def change(request: Request, name: Name, body: requests.ChangeSettings, user: Writer, key: Key = None) -> Any:
-    """Change the settings that are given. Another b, half_life, window or robust counts all outcomes anew."""
+    """Change the settings that are given. Another b, half_life, window or robust counts all outcomes again."""
     changes = body.model_dump(exclude_unset=True)
     if "policy" in changes:
-        changes["policy"] = policy_from_plain(body.policy)
+        changes["policy"] = policy_from_plain(changes["policy"])
     return answer(open_campaign(request, name).change(key=key, **changes))
 
 

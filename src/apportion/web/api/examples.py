@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from apportion._version import __version__
+from apportion.campaigns import settings
 
 BELIEF: dict[str, Any] = {
     "mean": 0.31, "low": 0.18, "high": 0.44, "probability_best": 0.93, "resource": 15200.0, "information": 370.2,
@@ -32,9 +33,9 @@ RECORDED: dict[str, Any] = {"campaign": "ads", "ticket": 7, "open": False, "open
 ARM: dict[str, Any] = {"name": "search", "state": "active", "minimum": 0.0, "maximum": 0.8}
 ARMS: dict[str, Any] = {"campaign": "ads", "arms": [ARM]}
 SETTINGS: dict[str, Any] = {
-    "budget": 5000.0, "unit": "EUR", "policy": "Odds", "parameters": {"b": 0.75}, "b": 0.75, "sigma": 40.0,
-    "horizon": None, "step": None, "half_life": None, "level": 0.95, "minimise": False, "seed": 7, "assumed": [],
-    "window": None, "robust": False,
+    **{name: setting.default for name, setting in settings.SETTINGS.items() if not setting.part_of},
+    "budget": 5000.0, "unit": "EUR", "policy": "Odds", "parameters": {"b": 0.75}, "b": 0.75, "sigma": 40.0, "seed": 7,
+    "assumed": [],
 }  # fmt: skip
 STATUS: dict[str, Any] = {
     "campaign": "ads",

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from apportion.errors import InvalidValue
 from apportion.web.api.describe import refusal, told
-from apportion.web.api.requests import Asked, field
+from apportion.web.api.requests import RequestModel, field
 from apportion.web.guard.problems import problem
 from apportion.web.guard.users import Writer
 from apportion.web.laboratory.experiments import Busy, Run, laboratory
@@ -24,7 +24,7 @@ router = APIRouter(prefix="/api/v1/laboratory", tags=["service"])
 LONGEST_SILENCE = 10.0
 
 
-class World(Asked):
+class World(RequestModel):
     """A world: its means, or a family with the number of arms and the gap."""
 
     means: list[float] | None = field("The true means, one per arm.", example=[1.0, 0.5, 0.5], default=None)
@@ -39,14 +39,14 @@ class World(Asked):
     )  # fmt: skip
 
 
-class Contestant(Asked):
+class Contestant(RequestModel):
     """A policy; what is not given it is told by the world."""
 
     name: str = field("The name of a policy of the package.", example="Recommended")
     parameters: dict[str, Any] = field("Its parameters.", example={}, default={})
 
 
-class Experiment(Asked):
+class Experiment(RequestModel):
     """What to simulate. The same definition gives the same numbers to the last bit."""
 
     instance: World

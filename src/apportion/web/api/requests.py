@@ -6,10 +6,12 @@ is the same sentence as on the command line. The bounds in the description are t
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, WrapValidator
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, WrapValidator, create_model
+
+from apportion.campaigns.settings import CHANGEABLE, RECOUNTS, SETTINGS, Setting
 
 
 def field(description: str, *, example: Any, default: Any = ..., **bounds: Any) -> Any:
@@ -32,6 +34,7 @@ def _as_given(value: Any, check: Callable[[Any], Any]) -> Any:
 ArmName = Annotated[str, Field(json_schema_extra={"minLength": 1}, examples=["search"])]
 Number = Annotated[float, WrapValidator(_as_given)]
 MaybeNumber = Number | None
+Whole = Annotated[float, WrapValidator(_as_given), WithJsonSchema({"type": "integer"})]
 Shares = dict[str, Number] | None
 
 # A policy comes as a name or with its parameters; the library tells one from the other, and from what is neither.
@@ -48,7 +51,7 @@ POLICY: dict[str, Any] = {
 }
 
 
-class Asked(BaseModel):
+class RequestModel(BaseModel):
     """What a request brings."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
@@ -56,42 +59,64 @@ class Asked(BaseModel):
 
 SHARE = {"minimum": 0, "maximum": 1}
 
+_TYPES: dict[str, Any] = {
+    "number": Number, "whole": Whole, "flag": bool, "text": str, "policy": Any, "shares": dict[str, Number],
+}  # fmt: skip
+_BOUNDS = {"low": "minimum", "high": "maximum", "above": "exclusiveMinimum", "below": "exclusiveMaximum"}
 
-class NewCampaign(Asked):
-    """A campaign to begin. Without b and sigma they are learned (Auto), or assumed; `notes` says which."""
 
-    name: str = field("Any printable characters except / and \\.", example="ads", minLength=1, maxLength=200)
-    arms: list[ArmName] = field("The arms, each once.", example=["search", "social"], minItems=1)
-    budget: Number = field("The budget of a period.", example=5000, exclusiveMinimum=0)
-    unit: str | None = field("What it is counted in.", example="EUR", default=None, maxLength=40)
-    policy: Any = field(
-        "How to decide: the name of a policy, or {name, parameters}.", example="auto", default="auto", **POLICY
+def _setting(setting: Setting, change: bool) -> Any:
+    """A setting as the type and field of a model; one that is to be changed is not there by default."""
+    says = setting.help
+    if setting.kind == "policy":
+        says = f"{says.rstrip('.')}, or {{name, parameters}}."
+    if setting.nullable:
+        says += f" Null: {setting.without}."
+    schema: dict[str, Any] = {_BOUNDS[name]: bound for name, bound in setting.bounds.items()}
+    if setting.kind == "policy":
+        schema |= POLICY
+    if setting.longest is not None:
+        schema["maxLength"] = setting.longest
+    default = None if change else ... if setting.required else setting.default
+    typed = _TYPES[setting.kind]
+    return typed | None if setting.nullable else typed, field(
+        says, example=setting.example, default=default, **schema
     )
-    b: MaybeNumber = field("How much a small share reveals: 0 nothing, 1 all.", example=0.75, default=None, **SHARE)
-    sigma: MaybeNumber = field("The scale of the noise of one unit.", example=40, default=None, exclusiveMinimum=0)
-    horizon: MaybeNumber = field("How many periods there will be.", example=52, default=None, minimum=1)
-    minimum: Shares = field("The smallest shares, by arm.", example={"social": 0.1}, default=None)
-    maximum: Shares = field("The largest shares, by arm.", example={"search": 0.8}, default=None)
-    pinned: Shares = field("Fixed shares, by arm.", example=None, default=None)
-    whole: bool = field("Amounts are whole units.", example=False, default=False)
-    step: MaybeNumber = field("Amounts are multiples of this.", example=None, default=None, exclusiveMinimum=0)
-    half_life: MaybeNumber = field(
-        "Periods until an outcome counts half.", example=None, default=None, exclusiveMinimum=0
+
+
+def _model(title: str, says: str, settings: Mapping[str, Setting], change: bool, **own: Any) -> Any:
+    fields = {option: _setting(setting, change) for option, setting in settings.items()}
+    return create_model(title, __base__=RequestModel, __doc__=says, __module__=__name__, **own, **fields)
+
+
+if TYPE_CHECKING:  # made below, setting by setting
+    NewCampaign = RequestModel
+    ChangeSettings = RequestModel
+else:
+    NewCampaign = _model(
+        "NewCampaign",
+        "A campaign to begin. Without b and sigma they are learned (Auto), or assumed; `notes` says which.",
+        SETTINGS,
+        change=False,
+        name=(str, field("Any printable characters except / and \\.", example="ads", minLength=1, maxLength=200)),
+        arms=(list[ArmName], field("The arms, each once.", example=["search", "social"], minItems=1)),
     )
-    window: MaybeNumber = field("Only the last so many periods count.", example=None, default=None, minimum=1)
-    robust: bool = field("Trim wild outcomes.", example=False, default=False)
-    level: Number = field("Of the intervals.", example=0.95, default=0.95, exclusiveMinimum=0, exclusiveMaximum=1)
-    minimise: bool = field("Outcomes are costs: less is better.", example=False, default=False)
-    seed: int | None = field("The seed of everything that is drawn.", example=7, default=None, minimum=0)
+    ChangeSettings = _model(
+        "ChangeSettings",
+        f"The settings to change; the rest stays. Another {', '.join(RECOUNTS[:-1])} or {RECOUNTS[-1]} counts all "
+        "outcomes again.",
+        CHANGEABLE,
+        change=True,
+    )
 
 
-class AskSplit(Asked):
+class AskSplit(RequestModel):
     """The budget of this period, where it differs from the campaign's."""
 
     budget: MaybeNumber = field("The campaign's by default.", example=6000, default=None, exclusiveMinimum=0)
 
 
-class Outcomes(Asked):
+class Outcomes(RequestModel):
     """What came back, by arm; null where no data will come."""
 
     outcomes: dict[str, MaybeNumber] = field(
@@ -100,7 +125,7 @@ class Outcomes(Asked):
     amounts: Shares = field("What was really spent, if not as advised.", example={"social": 900.0}, default=None)
 
 
-class NewArm(Asked):
+class NewArm(RequestModel):
     """An arm to add, or one that was removed to bring back with all that was learned about it."""
 
     name: str = field("Its name.", example="radio", minLength=1)
@@ -108,32 +133,9 @@ class NewArm(Asked):
     maximum: Number = field("The largest share.", example=1.0, default=1.0, **SHARE)
 
 
-class ChangeArm(Asked):
+class ChangeArm(RequestModel):
     """What to do with an arm. Bounds go with `bound` only."""
 
     action: Literal["pause", "resume", "bound"] = Field(description="What to do.", examples=["bound"])
     minimum: MaybeNumber = field("The smallest share.", example=0.05, default=None, **SHARE)
     maximum: MaybeNumber = field("The largest share.", example=0.5, default=None, **SHARE)
-
-
-class ChangeSettings(Asked):
-    """The settings to change; the rest stays. Another b, half_life, window or robust counts all outcomes anew."""
-
-    budget: Number = field("The budget of a period.", example=6000, default=None, exclusiveMinimum=0)
-    unit: str | None = field("What it is counted in.", example="EUR", default=None, maxLength=40)
-    policy: Any = field(
-        "How to decide: the name of a policy, or {name, parameters}.",
-        example={"name": "Odds", "parameters": {"b": 0.75, "floor": 0.01}}, default=None, **POLICY,
-    )  # fmt: skip
-    b: MaybeNumber = field("How much a small share reveals; null to learn it.", example=0.75, default=None, **SHARE)
-    sigma: MaybeNumber = field(
-        "The scale of the noise; null to learn it.", example=35, default=None, exclusiveMinimum=0
-    )
-    horizon: MaybeNumber = field("How many periods there will be.", example=52, default=None, minimum=1)
-    step: MaybeNumber = field("Amounts are multiples of this.", example=10, default=None, exclusiveMinimum=0)
-    half_life: MaybeNumber = field(
-        "Periods until an outcome counts half.", example=26, default=None, exclusiveMinimum=0
-    )
-    window: MaybeNumber = field("Only the last so many periods count.", example=None, default=None, minimum=1)
-    robust: bool = field("Trim wild outcomes.", example=True, default=None)
-    level: Number = field("Of the intervals.", example=0.9, default=None, exclusiveMinimum=0, exclusiveMaximum=1)

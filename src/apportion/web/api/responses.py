@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from apportion.campaigns import settings
+from apportion.campaigns.settings import SETTINGS
 
 Maybe = float | None
 
 
-class Told(BaseModel):
+class ResponseModel(BaseModel):
     """What an answer brings."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class Learned(Told):
+class Learned(ResponseModel):
     """What the outcomes say about the noise: b with a 95% interval, σ, and the chance that b is above 1/2.
 
     A b that was given has no width; `sigma_given` says the same of σ.
@@ -30,7 +33,7 @@ class Learned(Told):
     sentence: str
 
 
-class Relative(Told):
+class Relative(ResponseModel):
     """What beliefs stand on, as of their own time; `learned` is null where the policy does not learn b and σ."""
 
     sigma: Maybe
@@ -39,7 +42,7 @@ class Relative(Told):
     learned: Learned | None
 
 
-class Belief(Told):
+class Belief(ResponseModel):
     """What is believed about an arm; null: not known yet."""
 
     mean: Maybe
@@ -75,7 +78,7 @@ class Split(Relative):
     arms: list[SplitArm]
 
 
-class Recorded(Told):
+class Recorded(ResponseModel):
     """A ticket after something was recorded; `open`: outcomes are still to come."""
 
     campaign: str
@@ -84,7 +87,7 @@ class Recorded(Told):
     open_tickets: int
 
 
-class Arm(Told):
+class Arm(ResponseModel):
     """An arm: active, paused or removed, and the bounds on its share."""
 
     name: str
@@ -93,7 +96,7 @@ class Arm(Told):
     maximum: float
 
 
-class Arms(Told):
+class Arms(ResponseModel):
     """Every arm there ever was."""
 
     campaign: str
@@ -111,27 +114,22 @@ class ArmStatus(Arm):
     information: Maybe = None
 
 
-class Settings(Told):
-    """What a campaign is run by; `assumed` are those that nobody gave."""
-
-    budget: float
-    unit: str | None
-    policy: str
-    parameters: dict[str, Any]
-    b: float
-    sigma: Maybe
-    horizon: int | None
-    step: Maybe
-    half_life: Maybe
-    level: float
-    minimise: bool
-    seed: int
-    assumed: list[str]
-    window: int | None
-    robust: bool
+def _settings() -> Any:
+    fields: dict[str, Any] = {
+        name: (typed, Field(description=SETTINGS[name].help if name in SETTINGS else None))
+        for name, typed in get_type_hints(settings.Settings).items()
+    }
+    says = "What a campaign is run by; `assumed` are those that nobody gave."
+    return create_model("Settings", __base__=ResponseModel, __doc__=says, __module__=__name__, **fields)
 
 
-class Status(Told):
+if TYPE_CHECKING:  # made here, setting by setting
+    Settings = ResponseModel
+else:
+    Settings = _settings()
+
+
+class Status(ResponseModel):
     """Where a campaign stands."""
 
     campaign: str
@@ -146,7 +144,7 @@ class Status(Told):
     notes: list[str]
 
 
-class Summary(Told):
+class Summary(ResponseModel):
     """A campaign in a list."""
 
     campaign: str
@@ -159,14 +157,14 @@ class Summary(Told):
     events: int
 
 
-class Campaigns(Told):
+class Campaigns(ResponseModel):
     """Campaigns by name; `next` is what to send as `after` for more."""
 
     campaigns: list[Summary]
     next: str | None
 
 
-class Line(Told):
+class Line(ResponseModel):
     """One arm in one split."""
 
     ticket: int
@@ -181,7 +179,7 @@ class Line(Told):
     corrections: list[dict[str, Any]]
 
 
-class History(Told):
+class History(ResponseModel):
     """The history, oldest ticket first; `next` is what to send as `after` for more."""
 
     campaign: str
@@ -189,7 +187,7 @@ class History(Told):
     next: int | None
 
 
-class Event(Told):
+class Event(ResponseModel):
     """Something that happened."""
 
     number: int
@@ -200,7 +198,7 @@ class Event(Told):
     key: str | None
 
 
-class Events(Told):
+class Events(ResponseModel):
     """The log, oldest first; `next` is what to send as `after` for more."""
 
     campaign: str
@@ -227,7 +225,7 @@ class Moment(Held):
     period: int
 
 
-class OverTime(Told):
+class OverTime(ResponseModel):
     """What was believed from the beginning to today."""
 
     campaign: str
@@ -235,7 +233,7 @@ class OverTime(Told):
     moments: list[Moment]
 
 
-class Check(Told):
+class Check(ResponseModel):
     """Whether what is kept agrees with the events."""
 
     ok: bool
@@ -246,7 +244,7 @@ class Check(Told):
     message: str
 
 
-class PolicyForecast(Told):
+class PolicyForecast(ResponseModel):
     """What one policy may earn and lose: means, and ranges from the 5% to the 95% quantile."""
 
     policy: str
@@ -258,7 +256,7 @@ class PolicyForecast(Told):
     regret_high: float
 
 
-class Forecast(Told):
+class Forecast(ResponseModel):
     """What policies may earn in simulated futures of the campaign."""
 
     periods: int
@@ -270,7 +268,7 @@ class Forecast(Told):
     actual: Maybe = None
 
 
-class Imported(Told):
+class Imported(ResponseModel):
     """What an import did."""
 
     file: str
@@ -280,14 +278,14 @@ class Imported(Told):
     digest: str
 
 
-class Restored(Told):
+class Restored(ResponseModel):
     """A campaign that was brought back."""
 
     campaign: str
     events: int
 
 
-class Version(Told):
+class Version(ResponseModel):
     """The release that answers."""
 
     version: str
@@ -295,7 +293,7 @@ class Version(Told):
     scope: Literal["read", "write"]
 
 
-class FieldFault(Told):
+class FieldFault(ResponseModel):
     """One fault of a request."""
 
     pointer: str
