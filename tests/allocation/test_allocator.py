@@ -319,7 +319,7 @@ def test_a_ticket_completed_long_ago_says_so():
         allocator.tell(split.ticket, split.amounts)
     with Refused(allocator, ap.UnknownName) as refusal:
         allocator.tell(2, {"arm 0": 1.0})
-    assert refusal.sentence == "Ticket 2 was completed too long ago to be told or amended again."
+    assert refusal.sentence == "Ticket 2 was completed too long ago to be recorded or amended again."
     allocator.tell(3, {"arm 0": 1.0})
 
 

@@ -104,7 +104,8 @@ def test_a_history_is_taken_in(ads, history):
     twin.update([60, 40, 0], [66, 20, float("nan")])
     twin.update([80, 20, 0], [90.5, float("nan"), float("nan")])
     assert (
-        ads._read(lambda ledger, session: ledger.allocator._past.sums().score.tolist()) == twin.sums().score.tolist()
+        ads.transactions.read(lambda state, session: state.allocator._past.sums().score.tolist())
+        == twin.sums().score.tolist()
     )
     assert [line.date for line in ads.history()] == ["2026-01-01"] * 2 + ["2026-01-02"] * 2
     assert ads.open_tickets == ()

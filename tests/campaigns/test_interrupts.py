@@ -6,23 +6,24 @@ from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.pool import QueuePool
 
 import apportion as ap
-from apportion.campaigns import transactions
-from apportion.campaigns.state import BookedAllocator, Ledger
+from apportion.allocation.allocator import Allocator
+from apportion.campaigns.state import CampaignState
 from apportion.campaigns.storage import session, store
 from apportion.campaigns.storage.address import database_url
 from apportion.campaigns.storage.database import engine_for
 from apportion.campaigns.storage.fair_lock import FairLock
 from apportion.campaigns.storage.group_commit import WriteGroup
 from apportion.campaigns.storage.store import open_store
+from apportion.campaigns.transactions import Transaction, Transactions
 
 ARMS = ("a", "b")
 
 # Where a write may be interrupted, in the order in which it comes by.
 MOMENTS = [
-    (FairLock, "wait"), (store.Store, "_join"), (store.Store, "_begin"), (transactions.Desk, "_catch_up"),
-    (BookedAllocator, "_believe"), (BookedAllocator, "ask_booked"), (transactions._Book, "note"),
-    (transactions.Desk, "_keep"),
-    (session.Session, "append"), (Ledger, "text"), (session.Session, "save"), (store.Store, "_finish"),
+    (FairLock, "wait"), (store.Store, "_join"), (store.Store, "_begin"), (Transactions, "_catch_up"),
+    (Allocator, "decide"), (Allocator, "_believe"), (Allocator, "commit"), (Transaction, "append"),
+    (Transactions, "_flush"),
+    (session.Session, "append"), (CampaignState, "text"), (session.Session, "save"), (store.Store, "_finish"),
     (WriteGroup, "finish"), (sa.Connection, "commit"), (sa.Connection, "close"),
 ]  # fmt: skip
 
@@ -119,14 +120,14 @@ def test_who_catches_an_interrupt_within_a_block_goes_on_without_the_verb(campai
     with campaign.together():
         campaign.split()
         with monkeypatch.context() as patch:
-            interrupt(patch, BookedAllocator, "ask_booked", True)
+            interrupt(patch, Allocator, "commit", True)
             with pytest.raises(KeyboardInterrupt):
                 campaign.split()
         assert campaign.split().ticket == 64
         campaign.record(63, {"a": 1.0})
     assert [event.ticket for event in campaign.events()[-3:]] == [63, 64, 63]
     with campaign.together(), monkeypatch.context() as patch:
-        interrupt(patch, BookedAllocator, "ask_booked", True)
+        interrupt(patch, Allocator, "commit", True)
         with pytest.raises(KeyboardInterrupt):
             campaign.split()
     assert campaign.period == 64

@@ -132,7 +132,7 @@ def test_keys_of_older_releases_are_compared_as_far_as_they_can_be(campaign, db)
         for event in campaign.events():
             if event.key is not None:
                 assert "asked" not in event.payload
-                text = ap.campaigns.events.written(event.payload)
+                text = ap.campaigns.events.payload_text(event.payload)
                 given = {"text": text, "number": event.number}
                 connection.execute(sa.text("UPDATE events SET payload = :text WHERE number = :number"), given)
         connection.commit()

@@ -135,7 +135,7 @@ def crowd(url, processes, rounds):
     campaign = ap.Campaign.open(name, db=url)
     found = campaign.check()
     reward = sum(float(line.split()[1]) for line in recorded)
-    sums = campaign._read(lambda ledger, session: float(ledger.allocator._past.sums().reward.sum()))
+    sums = campaign.transactions.read(lambda state, session: float(state.allocator._past.sums().reward.sum()))
     errors = [line for part in [*said, looks] for line in part if line.startswith("error")]
     return {
         "codes": codes, "errors": errors, "given": sorted(given), "tickets": tickets, "seconds": seconds,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import apportion as ap
-from apportion.campaigns.state import Ledger
+from apportion.campaigns.state import CampaignState
 from apportion.cli.app import app
 from apportion.model.exact_sums import Statistics
 from apportion.model.memory import Window
@@ -325,7 +325,7 @@ def test_events_from_before_there_were_windows_still_begin_a_campaign(sqlite):
     event = campaign.events()[0]
     options = {name: value for name, value in event.payload["options"].items() if name not in ("window", "robust")}
     old = event._replace(payload={**event.payload, "options": options})
-    assert Ledger.begin(old).text() == Ledger.begin(event).text()
+    assert CampaignState.begin(old).text() == CampaignState.begin(event).text()
 
 
 def test_a_robust_past_refuses_another_kind():

@@ -23,7 +23,8 @@ WORLDS = {
 POLICIES = {
     "divide": [
         ap.SuccessiveElimination(b=0.75, sigma=0.8, horizon=HORIZON), ap.EpsilonGreedy(b=0.75), ap.UCB(sigma=0.8),
-        ap.Thompson(b=0.75, sigma=0.8), ap.Uniform(), ap.Oracle(means=(0.9, 1.0, 0.7)), ap.Matching(b=0.75, sigma=0.8),
+        ap.Thompson(b=0.75, sigma=0.8), ap.Uniform(), ap.Oracle(means=(0.9, 1.0, 0.7)),
+        ap.Matching(b=0.75, sigma=0.8),
         ap.Odds(b=0.75, sigma=0.8), ap.Maillard(b=0.75, sigma=0.8), ap.AdaptiveElimination(b=0.75, sigma=0.8),
         ap.Recommended(b=0.75, sigma=0.8), ap.Auto(),
     ],
@@ -77,7 +78,10 @@ def live():
                 if amount > 0
             }
             allocator.tell(split.ticket, outcomes)
-        found[policy.label] = [*split.amounts.values(), *(belief.mean.hex() for belief in allocator.beliefs().values())]
+        found[policy.label] = [
+            *split.amounts.values(),
+            *(belief.mean.hex() for belief in allocator.beliefs().values()),
+        ]
     return found
 
 

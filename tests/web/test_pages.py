@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.files import import_history
-from apportion.campaigns.state import Ledger
+from apportion.campaigns.state import CampaignState
 from apportion.campaigns.storage.tokens import Tokens
 from apportion.errors import InvalidValue
 from apportion.web.app import create_app
@@ -473,13 +473,15 @@ def test_a_chart_that_is_read_on_is_the_one_that_is_read_anew(db, monkeypatch, l
     monkeypatch.setattr(pictures, "MOMENTS", 6)
     monkeypatch.setattr(pictures, "STEPS", 7)
     campaign = Campaign.create("c", ("a", "b"), budget=1, db=db, b=0.5, sigma=1, seed=1)
-    kept, taken, applied = Chart(campaign), [], Ledger.apply
+    kept, taken, applied = Chart(campaign), [], CampaignState.apply
     for number, _ in enumerate(a_varied_life(campaign)):
         if number % looks:
             continue
         campaign.status()
         with monkeypatch.context() as watched:
-            watched.setattr(Ledger, "apply", lambda self, event: (taken.append(event.number), applied(self, event)))
+            watched.setattr(
+                CampaignState, "apply", lambda self, event: (taken.append(event.number), applied(self, event))
+            )
             found = kept.data()
         assert found == Chart(campaign).data()
         period = campaign.period
@@ -501,7 +503,7 @@ def test_a_chart_that_could_not_be_read_to_its_end_begins_anew(db, monkeypatch):
     campaign.record(campaign.split().ticket, {"a": 1.0, "b": 0.5})
     campaign.status()
     with monkeypatch.context() as broken:
-        broken.setattr(Ledger, "apply", lambda self, event: 1 / 0)
+        broken.setattr(CampaignState, "apply", lambda self, event: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             chart.data()
     assert chart.data() == Chart(campaign).data() != before

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 
 from apportion._common import validation
-from apportion.allocation.arms import Roster
+from apportion.allocation.arms import Arm, Arms
 from apportion.allocation.beliefs import Beliefs
+from apportion.allocation.decision import Decision, plain_memory
 from apportion.allocation.feasible import amounts as feasible_amounts
 from apportion.allocation.feasible import project
-from apportion.allocation.outcomes import News, budget_amount, outcome_shown, read_news
-from apportion.allocation.rng_state import fresh_seed, generator_from, generator_state
+from apportion.allocation.outcomes import OutcomeUpdate, budget_amount, outcome_shown, read_outcomes
+from apportion.allocation.rng_state import fresh_seed, plain_state, state_from_plain
 from apportion.allocation.split import Split
-from apportion.allocation.tickets import Ticket, Tickets
+from apportion.allocation.tickets import Ticket, Tickets, TicketStore
 from apportion.errors import ApportionError, Conflict, IncompatibleState
 from apportion.inference.learning import Learned, learned, sums_for
 from apportion.model.confidence import anytime_rho
@@ -32,11 +33,14 @@ VERSION = 1
 # The anytime interval is narrowest at about this many periods of even shares; it holds at any other time too.
 _TUNED_FOR_PERIODS = 20.0
 
+ReadTickets = Callable[[dict[str, Any], int], TicketStore]
+"""Makes the tickets from their saved state and the number of arms."""
+
 
 class Allocator:
     """Splits a budget by a policy, and learns from what comes back.
 
-    `ask` gives a split with a ticket; `tell` brings outcomes home by ticket and arm name, in parts, late and
+    `ask` gives a split with a ticket; `tell` records outcomes by ticket and arm name, in parts, late and
     in any order. The same outcome twice is harmless; a different one is refused (`amend` corrects). Bad input
     gets an error and changes nothing.
 
@@ -47,9 +51,10 @@ class Allocator:
       of it.
     - `half_life`: how many periods until an outcome counts half, for returns that drift; or `window`: how many
       periods count at all.
-    - `robust`: a few wild outcomes must not decide: a trimmed mean takes the place of the mean.
+    - `robust`: a few outliers must not decide: a trimmed mean takes the place of the mean.
     - `level`: of the intervals in `beliefs`.
     - `minimise`: outcomes are costs; the arm with the smallest per unit is the best.
+    - `tickets`: where they are held; in memory by default, all open ones and the last of the completed.
 
     >>> from apportion import Odds
     >>> allocator = Allocator(Odds(b=0.75), arms=("search", "social"), minimum={"social": 0.1}, seed=7)
@@ -60,9 +65,6 @@ class Allocator:
     >>> allocator.beliefs()["search"].mean
     1.2
     """
-
-    _Tickets: ClassVar[type[Tickets]] = Tickets
-    """Where tickets are kept; a campaign keeps them in its database."""
 
     def __init__(
         self,
@@ -83,6 +85,7 @@ class Allocator:
         robust: bool = False,
         level: float = 0.95,
         minimise: bool = False,
+        tickets: TicketStore | None = None,
     ) -> None:
         if not isinstance(policy, Policy):
             raise validation.refuse("policy", "a policy such as apportion.Odds(b=0.75)", policy)
@@ -96,44 +99,55 @@ class Allocator:
         self.step = 1.0 if whole else None if step is None else validation.number("step", step, above=0.0)
         self.seed = fresh_seed() if seed is None else validation.whole("seed", seed, low=0)
         self._rng = np.random.Generator(np.random.PCG64(self.seed))
-        self._roster = Roster(arms, minimum, maximum, pinned)
-        count = len(self._roster.names)
-        self._past = new_past(count, kept_for(policy, b), half_life, window, robust)
+        self._arms = Arms(arms, minimum, maximum, pinned)
+        count = len(self._arms.names)
+        self._past = new_past(count, exponents_for(policy, b), half_life, window, robust)
         self._memory = policy.initial_memory(count)
-        self._tickets = self._Tickets()
+        self._tickets: TicketStore = Tickets() if tickets is None else tickets
         self._unit: float | None = None
         self._even_share = 1.0 / count
         self._records: dict[int, Any] = {}
         # A policy that lacks something, a horizon say, is refused now and not at the first ask.
-        self._record(count)
+        self.prepare()
 
     # What is known of the set-up
 
     @property
     def arms(self) -> tuple[str, ...]:
         """The names of all arms that were not removed."""
-        return self._roster.present
+        return self._arms.present
+
+    @property
+    def all_arms(self) -> tuple[Arm, ...]:
+        """Every arm there ever was, with its state and bounds, in order of arrival."""
+        return self._arms.all
+
+    @property
+    def indices(self) -> Mapping[str, int]:
+        """Where each arm stands in the amounts and outcomes of a ticket, removed ones too, by name."""
+        return self._arms.indices
 
     @property
     def b(self) -> float:
-        """The exponent the statistics are kept for; what is learned of it so far where the policy learns."""
+        """The exponent that sums are taken at; what is learned of it so far where the policy learns."""
         found = self.learned
         return float(self._past.b) if found is None else found.b
 
     @property
-    def told_b(self) -> float | None:
+    def given_b(self) -> float | None:
         """The exponent that was given or assumed; None where it is learned."""
-        order = getattr(self.policy, "b", None) if self._learns else self._past.b
-        return None if order is None else float(order)
+        b = getattr(self.policy, "b", None) if self.learns else self._past.b
+        return None if b is None else float(b)
 
     @property
-    def _learns(self) -> bool:
+    def learns(self) -> bool:
+        """Whether the policy learns b and σ from the outcomes."""
         return isinstance(self.policy.reads, Grid)
 
     @property
     def learned(self) -> Learned | None:
         """What the outcomes say about b and σ; None for a policy that does not learn them."""
-        if not self._learns:
+        if not self.learns:
             return None
         return learned(self._past.sums(), self.sigma)
 
@@ -149,7 +163,7 @@ class Allocator:
 
     @property
     def robust(self) -> bool:
-        """Whether wild outcomes are trimmed."""
+        """Whether outliers are trimmed."""
         return isinstance(self._past, Groups)
 
     @property
@@ -166,31 +180,61 @@ class Allocator:
 
     def ask(self, budget: float = 1.0) -> Split:
         """The next split of `budget`, with a ticket to tell its outcomes by."""
-        amount = budget_amount(budget)
-        active = self._roster.active
-        names, low, high = self._roster.bounds(active)
-        unit = amount if self._unit is None else self._unit
         past = self._past.sums()
-        seen = past if active is None else past.take(active)
+        decision = self._decide(budget, past)
+        split = self._explain(decision, past)
+        self.commit(decision)
+        return split
+
+    def decide(self, budget: float = 1.0) -> Decision:
+        """What `ask` would give now; nothing is changed until `commit` takes the decision in."""
+        return self._decide(budget, self._past.sums())
+
+    def explain(self, decision: Decision) -> Split:
+        """The split of a decision, with the beliefs and reasons of today: ask before `commit`."""
+        return self._explain(decision, self._past.sums())
+
+    def commit(self, decision: Decision) -> int:
+        """Take a decision in, whatever the policy would say today; its ticket."""
+        if self._unit is None:
+            self._unit = decision.budget
+        self._past.advance()
+        # Never changed in place: an earlier split explains itself from the memory of its own time.
+        self._memory = decision.memory
+        if decision.generator is not None:
+            self._rng.bit_generator.state = decision.generator
+        amounts = decision.amounts
+        if decision.indices is not None:
+            amounts = _placed(amounts, decision.indices, np.zeros(len(self._memory)))
+        return self._tickets.issue(amounts)
+
+    def decision_from(self, payload: Mapping[str, Any]) -> Decision:
+        """The decision that `Decision.to_payload` wrote when it was the next, as it is now."""
+        return Decision.from_payload(payload, self.period + 1, self._arms, self._memory)
+
+    def _decide(self, budget: float, past: Any) -> Decision:
+        amount = budget_amount(budget)
+        active = self._arms.active
+        names, low, high = self._arms.bounds(active)
+        sums = past if active is None else past.take(active)
         memory = self._memory.copy() if active is None else self._memory[active]
-        position = self._rng.bit_generator.state
+        before = self._rng.bit_generator.state
         try:
-            period = Period(self.period + 1, self.horizon or 0, unit)
-            known = seen if active is None or not self._learns else past.take(_first(active, len(past.count)))
+            period = Period(self.period + 1, self.horizon or 0, amount if self._unit is None else self._unit)
+            known = sums if active is None or not self.learns else past.take(_first(active, len(past.count)))
             wanted = decide_now(self._record(len(memory)), period, known, memory, self._rng)
             shares = wanted if low is None else project(wanted, low, high, names)
             given = feasible_amounts(shares, amount, low=low, high=high, step=self.step, rng=self._rng, names=names)
-        except BaseException:
-            self._rng.bit_generator.state = position
-            raise
-        self._unit = unit
-        self._past.advance()
-        # Never changed in place: an earlier split explains itself from the memory of its own time.
-        self._memory = memory if active is None else _placed(memory, active, self._memory)
-        everywhere = given if active is None else _placed(given, active, np.zeros(len(self._memory)))
-        ticket = self._tickets.issue(everywhere)
-        beliefs = self._believe(names, past, active)
-        return Split(ticket, amount, names, shares, given, wanted, self.policy, memory, beliefs)
+            after = self._rng.bit_generator.state
+        finally:
+            self._rng.bit_generator.state = before
+        memory = memory if active is None else _placed(memory, active, self._memory)
+        changed = not np.array_equal(memory, self._memory, equal_nan=True)
+        drawn = None if after == before else dict(after)
+        return Decision(period.number, amount, names, active, wanted, shares, given, memory, changed, drawn)
+
+    def _explain(self, decision: Decision, past: Any) -> Split:
+        return Split(decision, self.policy, self._believe(decision.arms, past, decision.indices))
 
     def tell(
         self,
@@ -198,27 +242,27 @@ class Allocator:
         outcomes: Mapping[str, float | None],
         amounts: Mapping[str, float] | None = None,
     ) -> None:
-        """Bring outcomes home: by ticket and arm name, in parts, late, in any order.
+        """Record outcomes: by ticket and arm name, in parts, late, in any order.
 
         An outcome of None means that none will come ("no data"). `amounts` are what was really spent where
         that differs from the advice; the statistics use those. Telling the same again changes nothing;
         telling something else is a `Conflict`. A pandas Series will do in place of a dict.
         """
         held = self._tickets.find(ticket)
-        news = read_news(held, self._roster, outcomes, amounts)
-        changed = (news.outcomes != held.outcomes) & ~(np.isnan(news.outcomes) & np.isnan(held.outcomes))
-        conflict = held.told & (changed | (news.amounts != held.amounts))
+        update = read_outcomes(held, self._arms, outcomes, amounts)
+        changed = (update.outcomes != held.outcomes) & ~(np.isnan(update.outcomes) & np.isnan(held.outcomes))
+        conflict = held.recorded & (changed | (update.amounts != held.amounts))
         if conflict.any():
-            place = int(conflict.argmax())
-            outcome, arm = held.outcomes[place], self._roster.names[place]
+            index = int(conflict.argmax())
+            outcome, arm = held.outcomes[index], self._arms.names[index]
             has = "no data" if math.isnan(outcome) else f"an outcome of {outcome_shown(outcome)}"
             raise Conflict(
-                f"Ticket {held.number} already has {has} from an amount of {held.amounts[place]:g} for '{arm}'; use "
+                f"Ticket {held.number} already has {has} from an amount of {held.amounts[index]:g} for '{arm}'; use "
                 "`amend` to correct it."
             )
-        fresh = np.where(news.named & ~held.told, news.outcomes, math.nan)
-        self._past.update(self._wide(news.amounts), self._gain(fresh), held.number)
-        self._keep(held, news)
+        fresh = np.where(update.named & ~held.recorded, update.outcomes, math.nan)
+        self._past.update(self._wide(update.amounts), self._gain(fresh), held.number)
+        self._take_in(held, update)
 
     def amend(
         self,
@@ -228,60 +272,97 @@ class Allocator:
     ) -> None:
         """Correct outcomes that were told, or the `amounts` they came from: the old are taken back exactly."""
         held = self._tickets.find(ticket)
-        news = read_news(held, self._roster, outcomes, amounts)
-        touched = news.named | (news.amounts != held.amounts)
-        missing = touched & ~held.told
+        update = read_outcomes(held, self._arms, outcomes, amounts)
+        touched = update.named | (update.amounts != held.amounts)
+        missing = touched & ~held.recorded
         if missing.any():
-            name = self._roster.names[int(missing.argmax())]
+            name = self._arms.names[int(missing.argmax())]
             raise Conflict(f"Ticket {ticket} has no outcome for '{name}' yet: there is nothing to amend.")
-        old, new = (np.where(touched, values, math.nan) for values in (held.outcomes, news.outcomes))
+        old, new = (np.where(touched, values, math.nan) for values in (held.outcomes, update.outcomes))
         self._past.revert(self._wide(held.amounts), self._gain(old), held.number)
-        self._past.update(self._wide(news.amounts), self._gain(new), held.number)
-        self._keep(held, news)
+        self._past.update(self._wide(update.amounts), self._gain(new), held.number)
+        self._take_in(held, update)
 
     def beliefs(self) -> Beliefs:
         """What is believed about every arm that was not removed."""
-        return self._believe(self._roster.present, self._past.sums(), self._roster.kept, self._roster.playing)
+        return self._believe(self._arms.present, self._past.sums(), self._arms.remaining, self._arms.in_play)
 
-    def _believe(self, names: Sequence[str], past: Any, places: Any = None, playing: Any = None) -> Beliefs:
-        """Beliefs about the arms at these places: at the b that sums are kept for, or that all arms together tell."""
-        seen = past if places is None else past.take(places)
-        if not self._learns:
-            return Beliefs(
-                names, seen, self.sigma, self._rho(self._past.b), self.level, self.minimise, playing=playing
-            )  # fmt: skip
-        found = learned(past, self.sigma)
+    def _believe(self, names: Sequence[str], past: Any, indices: Any = None, in_play: Any = None) -> Beliefs:
+        """Beliefs about the arms at these indices: at the given b, or at what all arms together tell of it."""
+        sums = past if indices is None else past.take(indices)
+        found = learned(past, self.sigma) if self.learns else None
+        b, sigma = (self._past.b, self.sigma) if found is None else (found.b, found.sigma)
         return Beliefs(
-            names, sums_for(seen, found.b), found.sigma, self._rho(found.b), self.level, self.minimise, found, playing
+            names, sums if found is None else sums_for(sums, b), sigma=sigma, rho=self._rho(b), level=self.level,
+            minimise=self.minimise, learned=found, in_play=in_play,
         )  # fmt: skip
 
     # The arms
 
     def add_arm(self, name: str, minimum: float = 0.0, maximum: float = 1.0) -> None:
         """A new arm, or one that was removed, with all that was learned about it and the bounds given here."""
-        roster = self._roster.with_arm(name, minimum, maximum)
-        count = len(roster.names)
+        arms = self._arms.with_arm(name, minimum, maximum)
+        count = len(arms.names)
         if count > len(self._memory):
             # A policy made for so many arms and no more refuses here, before anything has changed.
             self._memory = np.concatenate([self._memory, self.policy.initial_memory(count)[-1:]])
             self._past.add_arms()
-        self._roster = roster
+        self._arms = arms
 
     def pause_arm(self, name: str) -> None:
         """Give the arm nothing until it is resumed."""
-        self._roster = self._roster.with_change(name, state="paused")
+        self._arms = self._arms.with_change(name, state="paused")
 
     def resume_arm(self, name: str) -> None:
         """Take a paused arm back into the splits."""
-        self._roster = self._roster.with_change(name, state="active")
+        self._arms = self._arms.with_change(name, state="active")
 
     def remove_arm(self, name: str) -> None:
         """Take the arm away. Outcomes of open tickets still count; `add_arm` brings it back, nothing forgotten."""
-        self._roster = self._roster.with_change(name, state="removed")
+        self._arms = self._arms.with_change(name, state="removed")
 
     def bound_arm(self, name: str, minimum: float | None = None, maximum: float | None = None) -> None:
-        """Set the smallest and largest share of an arm; both alike pins it."""
-        self._roster = self._roster.with_change(name, minimum=minimum, maximum=maximum)
+        """Set the smallest and largest share of an arm; the same minimum and maximum fixes it."""
+        self._arms = self._arms.with_change(name, minimum=minimum, maximum=maximum)
+
+    # Changed settings
+
+    @property
+    def exponents(self) -> Any:
+        """What the sums are taken at: one b, or the grid of a policy that learns it."""
+        return self._past.b
+
+    @property
+    def counted_b(self) -> float | None:
+        """The b that sums are taken at; None where the policy learns it."""
+        return self._past.b if isinstance(self._past.b, float) and not self.learns else None
+
+    def set_option(self, name: str, value: Any) -> None:
+        """Another sigma, level, step or horizon, checked by the caller."""
+        setattr(self, name, value)
+        self._records = {}
+
+    def replace_policy(self, policy: Policy) -> None:
+        """Go on with another policy and all that is known. Its exponents may ask for `recount`."""
+        memory, records = policy.initial_memory(len(self._memory)), {}
+        records[len(memory)] = policy.prepared(len(memory), self.horizon)  # refused here, before anything has changed
+        self.policy, self._memory, self._records = policy, memory, records
+        if self.learns or self.sigma is None:  # an assumed σ must not stand in the way of learning it
+            self.sigma = getattr(policy, "sigma", None)
+
+    def recount(self, b: float | None, *, half_life: float | None, window: int | None, robust: bool) -> None:
+        """Count all outcomes again, for another b or memory. The tickets must all be at hand, as in a campaign."""
+        past = new_past(self._past.arms, exponents_for(self.policy, b), half_life, window, robust)
+        for number in range(1, self.period + 1):
+            past.advance()
+            held = self._tickets.find(number)
+            recorded = np.where(held.recorded, held.outcomes, math.nan)
+            past.update(self._wide(held.amounts), self._gain(recorded), number)
+        self._past = past
+
+    def prepare(self) -> None:
+        """Refuse now, and not at the next ask, what the policy cannot run with."""
+        self._record(len(self._memory))
 
     # State
 
@@ -297,10 +378,10 @@ class Allocator:
             "minimise": self.minimise,
             "step": self.step,
             "seed": self.seed,
-            "generator": generator_state(self._rng),
-            "arms": self._roster.to_list(),
+            "generator": plain_state(self._rng.bit_generator.state),
+            "arms": self._arms.to_list(),
             "statistics": self._past.to_dict(),
-            "memory": [value if math.isfinite(value) else str(value) for value in self._memory.tolist()],
+            "memory": plain_memory(self._memory),
             "unit": self._unit,
             "even_share": self._even_share,
             "tickets": self._tickets.to_dict(),
@@ -308,7 +389,7 @@ class Allocator:
         return json.dumps(state, allow_nan=False)
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls, text: str, tickets: ReadTickets = Tickets.from_dict) -> Self:
         """The allocator that `to_json` wrote; `IncompatibleState` where it was not, or was damaged since."""
         try:
             state = json.loads(text)
@@ -319,7 +400,7 @@ class Allocator:
                     f"`version` of the saved state must be {VERSION}; got {state.get('version')!r}. "
                     "Load it with the release of apportion that wrote it."
                 )
-            return cls._from_state(state)
+            return cls._from_state(state, tickets)
         except IncompatibleState:
             raise
         except KeyError as error:
@@ -330,25 +411,25 @@ class Allocator:
             raise IncompatibleState(f"The saved state is damaged: {' '.join(str(error).split())}.") from error
 
     @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> Self:
-        roster = Roster.from_list(state["arms"])
+    def _from_state(cls, state: dict[str, Any], tickets: ReadTickets) -> Self:
+        arms = Arms.from_list(state["arms"])
         past = past_from_dict(state["statistics"])
         order = None if isinstance(past.b, tuple) else past.b
         # Through the front door, so that a saved setting is checked as a given one is.
         restored = cls(
-            policy_from_dict(state["policy"]), roster.names, seed=state["seed"], b=order, sigma=state["sigma"],
+            policy_from_dict(state["policy"]), arms.names, seed=state["seed"], b=order, sigma=state["sigma"],
             horizon=state["horizon"], step=state["step"], half_life=past.half_life,
             window=window_of(past), robust=isinstance(past, Groups), level=state["level"], minimise=state["minimise"],
         )  # fmt: skip
         if restored._past.b != past.b:
             raise IncompatibleState("The saved state is damaged: its policy reads other sums than it holds.")
-        restored._rng = generator_from(state["generator"])
-        restored._roster, restored._past = roster, past
+        restored._rng.bit_generator.state = state_from_plain(state["generator"])
+        restored._arms, restored._past = arms, past
         restored._memory = np.array(state["memory"], dtype=np.float64)
         restored._unit = None if state["unit"] is None else budget_amount(state["unit"])
         restored._even_share = validation.number("even_share", state["even_share"], above=0.0, high=1.0)
-        restored._tickets = cls._Tickets.from_dict(state["tickets"], len(roster.names))
-        if not (len(roster.names),) == (past.arms,) == restored._memory.shape:
+        restored._tickets = tickets(state["tickets"], len(arms.names))
+        if not (len(arms.names),) == (past.arms,) == restored._memory.shape:
             raise IncompatibleState("The saved state is damaged: its parts speak of different numbers of arms.")
         if restored._tickets.issued != past.period or (restored._unit is None) != (past.period == 0):
             raise IncompatibleState("The saved state is damaged: its parts speak of different periods.")
@@ -375,14 +456,14 @@ class Allocator:
         """A ticket's outcomes as the statistics take them in: what is to be made large."""
         return self._wide(-outcomes if self.minimise else outcomes)
 
-    def _keep(self, held: Ticket, news: News) -> None:
-        held.amounts, held.outcomes = news.amounts, news.outcomes
-        held.told |= news.named
+    def _take_in(self, held: Ticket, update: OutcomeUpdate) -> None:
+        held.amounts, held.outcomes = update.amounts, update.outcomes
+        held.recorded |= update.named
         self._tickets.settle(held)
 
 
-def kept_for(policy: Policy, b: float | None) -> Any:
-    """What the statistics are to be kept for: one b, or the orders of a policy that learns."""
+def exponents_for(policy: Policy, b: float | None) -> Any:
+    """The exponents that sums are taken at: one b, or the grid of a policy that learns it."""
     own = getattr(policy, "b", None)
     if not isinstance(policy.reads, Grid):
         order = b if b is not None else 0.5 if own is None else own
@@ -392,13 +473,13 @@ def kept_for(policy: Policy, b: float | None) -> Any:
     return policy.reads.orders
 
 
-def _placed(values: Floats, places: Any, where: Floats) -> Floats:
-    """A copy of `where` with `values` at some places."""
+def _placed(values: Floats, indices: Any, where: Floats) -> Floats:
+    """A copy of `where` with `values` at some indices."""
     filled = where.copy()
-    filled[places] = values
+    filled[indices] = values
     return filled
 
 
-def _first(places: Any, count: int) -> Any:
-    """All places below `count`, these first: a policy that learns the noise learns it from the other arms too."""
-    return np.concatenate([places, np.setdiff1d(np.arange(count), places)])
+def _first(indices: Any, count: int) -> Any:
+    """All indices below `count`, these first: a policy that learns the noise learns it from the other arms too."""
+    return np.concatenate([indices, np.setdiff1d(np.arange(count), indices)])

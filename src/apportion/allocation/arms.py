@@ -18,7 +18,7 @@ STATES = ("active", "paused", "removed")
 
 
 class Arm(NamedTuple):
-    """One arm. It keeps its place for ever, so that what was learned about it is never lost."""
+    """One arm. It keeps its index for ever, so that what was learned about it is never lost."""
 
     name: str
     state: str = "active"
@@ -38,7 +38,7 @@ def by_name(label: str, given: Any) -> Mapping[str, Any]:
     raise validation.refuse(label, "a mapping from arm names to numbers, each name once", given)
 
 
-class Roster:
+class Arms:
     """All arms there ever were, in order of arrival; immutable. One that no split could satisfy is refused."""
 
     def __init__(
@@ -71,10 +71,15 @@ class Roster:
         ])  # fmt: skip
 
     @classmethod
-    def _of(cls, arms: Sequence[Arm]) -> Roster:
-        roster = cls.__new__(cls)
-        roster._arms = _feasible(arms)
-        return roster
+    def _of(cls, arms: Sequence[Arm]) -> Arms:
+        made = cls.__new__(cls)
+        made._arms = _feasible(arms)
+        return made
+
+    @property
+    def all(self) -> tuple[Arm, ...]:
+        """Every arm there ever was, removed ones too."""
+        return self._arms
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
@@ -88,27 +93,28 @@ class Roster:
 
     @functools.cached_property
     def active(self) -> NDArray[np.int64] | None:
-        """The places of the arms that take part in splits; None where all do."""
+        """The indices of the arms that take part in splits; None where all do."""
         return self._where("active")
 
     @functools.cached_property
-    def kept(self) -> NDArray[np.int64] | None:
-        """The places of the arms that were not removed; None where none was."""
+    def remaining(self) -> NDArray[np.int64] | None:
+        """The indices of the arms that were not removed; None where none was."""
         return self._where("active", "paused")
 
     @functools.cached_property
-    def playing(self) -> NDArray[np.bool_] | None:
+    def in_play(self) -> NDArray[np.bool_] | None:
         """Which of the arms that were not removed take part in splits; None where all do, or none."""
         found = np.array([arm.state == "active" for arm in self._arms if arm.state != "removed"])
         return None if found.all() or not found.any() else found
 
     def _where(self, *states: str) -> NDArray[np.int64] | None:
-        places = np.flatnonzero([arm.state in states for arm in self._arms])
-        return None if len(places) == len(self._arms) else places
+        indices = np.flatnonzero([arm.state in states for arm in self._arms])
+        return None if len(indices) == len(self._arms) else indices
 
     @functools.cached_property
-    def _places(self) -> dict[str, int]:
-        return {arm.name: place for place, arm in enumerate(self._arms)}
+    def indices(self) -> Mapping[str, int]:
+        """Where each arm stands, removed ones too, by name."""
+        return {arm.name: index for index, arm in enumerate(self._arms)}
 
     @functools.cached_property
     def _bounds(self) -> tuple[tuple[str, ...], Floats | None, Floats | None]:
@@ -125,22 +131,22 @@ class Roster:
         return self._bounds
 
     def index(self, name: str) -> int:
-        """The place of an arm; an error that names those there are."""
+        """The index of an arm; an error that names those there are."""
         try:
-            return self._places[name]
+            return self.indices[name]
         except (KeyError, TypeError):
             raise UnknownName(f"Arm {name!r} is not known; the arms are {', '.join(self.present[:20])}.") from None
 
-    def with_arm(self, name: str, minimum: float, maximum: float) -> Roster:
-        """This roster with one arm more, or with a removed one back in its place."""
+    def with_arm(self, name: str, minimum: float, maximum: float) -> Arms:
+        """These arms with one arm more, or with a removed one back."""
         (checked,) = validation.arm_names("name", [name])
         arm = Arm(checked, "active", minimum, maximum)
-        place = self._places.get(checked)
-        if place is None:
-            return Roster._of((*self._arms, arm))
-        if self._arms[place].state != "removed":
-            raise Conflict(f"Arm '{name}' is there already ({self._arms[place].state}).")
-        return self._with(place, arm)
+        index = self.indices.get(checked)
+        if index is None:
+            return Arms._of((*self._arms, arm))
+        if self._arms[index].state != "removed":
+            raise Conflict(f"Arm '{name}' is there already ({self._arms[index].state}).")
+        return self._with(index, arm)
 
     def with_change(
         self,
@@ -149,25 +155,25 @@ class Roster:
         state: str | None = None,
         minimum: float | None = None,
         maximum: float | None = None,
-    ) -> Roster:
-        """This roster with another state or other bounds of an arm that was not removed."""
-        place = self.index(name)
-        arm = self._arms[place]
+    ) -> Arms:
+        """These arms with another state or other bounds of an arm that was not removed."""
+        index = self.index(name)
+        arm = self._arms[index]
         if arm.state == "removed":
             raise Conflict(f"Arm '{name}' was removed; add it again first.")
         given = {"state": state, "minimum": minimum, "maximum": maximum}
-        return self._with(place, arm._replace(**{key: value for key, value in given.items() if value is not None}))  # type: ignore[arg-type]
+        return self._with(index, arm._replace(**{key: value for key, value in given.items() if value is not None}))  # type: ignore[arg-type]
 
-    def _with(self, place: int, arm: Arm) -> Roster:
-        return Roster._of((*self._arms[:place], arm, *self._arms[place + 1 :]))
+    def _with(self, index: int, arm: Arm) -> Arms:
+        return Arms._of((*self._arms[:index], arm, *self._arms[index + 1 :]))
 
     def to_list(self) -> list[dict[str, Any]]:
         """Plain data for JSON."""
         return [arm._asdict() for arm in self._arms]
 
     @classmethod
-    def from_list(cls, state: list[dict[str, Any]]) -> Roster:
-        """The roster that `to_list` wrote."""
+    def from_list(cls, state: list[dict[str, Any]]) -> Arms:
+        """The arms that `to_list` wrote."""
         validation.arm_names("arms", [arm["name"] for arm in state])
         return cls._of([Arm(*(arm[field] for field in Arm._fields)) for arm in state])
 

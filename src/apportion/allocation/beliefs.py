@@ -47,27 +47,28 @@ class Beliefs(Table, Mapping[str, Belief]):
     def __init__(
         self,
         names: Sequence[str],
-        seen: Sums,
+        sums: Sums,
+        *,
         sigma: float | None,
         rho: float,
         level: float,
         minimise: bool = False,
         learned: Learned | None = None,
-        playing: NDArray[np.bool_] | None = None,
+        in_play: NDArray[np.bool_] | None = None,
     ) -> None:
         self._names = names
-        self._seen = seen
+        self._sums = sums
         self.sigma = math.nan if sigma is None else sigma
         self._rho = rho
         self.level = level
         self.minimise = minimise
         self.learned = learned
-        self._playing = playing
+        self._in_play = in_play
 
     @functools.cached_property
     def _gain(self) -> Floats:
         """μ* per arm of what is to be made large: of the negated outcomes where small ones are wanted."""
-        return information_weighted(self._seen).mean
+        return information_weighted(self._sums).mean
 
     @functools.cached_property
     def mean(self) -> Floats:
@@ -80,28 +81,28 @@ class Beliefs(Table, Mapping[str, Belief]):
         log_inverse_delta = -math.log1p(-self.level)
         known = [
             anytime_radius(information, log_inverse_delta, self._rho, self.sigma)
-            for information in self._seen.information.tolist()
+            for information in self._sums.information.tolist()
         ]
         return np.array(known)
 
     @functools.cached_property
     def probability_best(self) -> Floats:
         """P(best) per arm in play, adding up to 1; NaN for the others."""
-        chances = np.full(len(self._names), math.nan)
+        found = np.full(len(self._names), math.nan)
         if not math.isnan(self.sigma) and self._names:
-            chances[self.playing] = best_probabilities(self._gain[self.playing], self.spread[self.playing])
-        return chances
+            found[self.in_play] = best_probabilities(self._gain[self.in_play], self.spread[self.in_play])
+        return found
 
     @property
-    def playing(self) -> NDArray[np.bool_]:
+    def in_play(self) -> NDArray[np.bool_]:
         """Which arms take part in splits; all where none does."""
-        return np.ones(len(self._names), dtype=bool) if self._playing is None else self._playing
+        return np.ones(len(self._names), dtype=bool) if self._in_play is None else self._in_play
 
     @property
     def spread(self) -> Floats:
         """σ/√B: the standard deviation of each mean; infinite without outcomes, NaN without σ."""
         with np.errstate(divide="ignore"):
-            return self.sigma / np.sqrt(self._seen.information)
+            return self.sigma / np.sqrt(self._sums.information)
 
     @functools.cached_property
     def _index(self) -> dict[str, int]:
@@ -127,11 +128,11 @@ class Beliefs(Table, Mapping[str, Belief]):
 
     @functools.cached_property
     def _rows(self) -> list[Belief]:
-        columns = (self.mean, self.radius, self.probability_best, self._seen.resource, self._seen.information)
+        columns = (self.mean, self.radius, self.probability_best, self._sums.resource, self._sums.information)
         rows = []
-        for mean, radius, chance, resource, information in zip(*(column.tolist() for column in columns)):
+        for mean, radius, best, resource, information in zip(*(column.tolist() for column in columns)):
             low, high = (-math.inf, math.inf) if math.isnan(mean) else (mean - radius, mean + radius)
-            rows.append(Belief(mean, low, high, chance, resource, information))
+            rows.append(Belief(mean, low, high, best, resource, information))
         return rows
 
     def __iter__(self) -> Iterator[str]:
@@ -143,7 +144,7 @@ class Beliefs(Table, Mapping[str, Belief]):
     @functools.cached_property
     def leader(self) -> str | None:
         """The arm in play with the best mean, the smallest where that is wanted; None before any outcome."""
-        gain = np.where(self.playing, self._gain, math.nan)
+        gain = np.where(self.in_play, self._gain, math.nan)
         return None if np.isnan(gain).all() else self._names[int(np.nanargmax(gain))]
 
     @property

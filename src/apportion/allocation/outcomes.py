@@ -1,4 +1,4 @@
-"""What people tell about a ticket, read by arm name and checked, before anything is changed."""
+"""Outcomes as people give them, by arm name, checked before anything is changed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apportion._common import validation
-from apportion.allocation.arms import Roster, by_name
+from apportion.allocation.arms import Arms, by_name
 from apportion.allocation.tickets import Ticket
 from apportion.errors import UnknownName
 from apportion.model.sums import Floats
@@ -22,7 +22,7 @@ LARGEST_BUDGET = 1e100
 LARGEST_OUTCOME = 1e100
 
 
-class News(NamedTuple):
+class OutcomeUpdate(NamedTuple):
     """What a ticket is to hold: all amounts and outcomes, and which arms were named."""
 
     named: NDArray[np.bool_]
@@ -30,45 +30,45 @@ class News(NamedTuple):
     amounts: Floats
 
 
-def read_news(
-    held: Ticket, roster: Roster, outcomes: Mapping[str, float | None], amounts: Mapping[str, float] | None
-) -> News:
+def read_outcomes(
+    ticket: Ticket, arms: Arms, outcomes: Mapping[str, float | None], amounts: Mapping[str, float] | None
+) -> OutcomeUpdate:
     """What the ticket will hold once these are taken in, checked; changes nothing."""
     given = by_name("outcomes", outcomes)
     if not given:
         raise validation.refuse("outcomes", "a mapping with at least one arm", outcomes)
-    places = _places(held, roster, tuple(given))
-    named = np.zeros(len(held.told), dtype=bool)
-    named[places] = True
-    now = held.outcomes.copy()
-    now[places] = _outcomes(given)
-    spent = held.amounts
+    indices = _indices(ticket, arms, tuple(given))
+    named = np.zeros(len(ticket.recorded), dtype=bool)
+    named[indices] = True
+    now = ticket.outcomes.copy()
+    now[indices] = _outcomes(given)
+    spent = ticket.amounts
     if amounts is not None:
         actual = by_name("amounts", amounts)
         spent = spent.copy()
-        spent[_places(held, roster, tuple(actual))] = told_amounts(actual)
+        spent[_indices(ticket, arms, tuple(actual))] = read_amounts(actual)
     unspent = (spent == 0.0) & (now != 0.0) & ~np.isnan(now)
     if unspent.any():
-        place = int(unspent.argmax())
+        index = int(unspent.argmax())
         raise validation.refuse(
-            f"outcome of '{roster.names[place]}'", "0 or left out, as nothing was spent on it", now[place]
+            f"outcome of '{arms.names[index]}'", "0 or left out, as nothing was spent on it", now[index]
         )
-    return News(named, now, spent)
+    return OutcomeUpdate(named, now, spent)
 
 
-def _places(held: Ticket, roster: Roster, names: tuple[str, ...]) -> Any:
+def _indices(ticket: Ticket, arms: Arms, names: tuple[str, ...]) -> Any:
     """Where the named arms stand in the ticket: all of it, or an index array."""
-    if len(names) == len(held.amounts) and names == roster.names:
+    if len(names) == len(ticket.amounts) and names == arms.names:
         return slice(None)
-    places = np.array([roster.index(name) for name in names], dtype=np.int64)
-    late = places >= len(held.amounts)
+    indices = np.array([arms.index(name) for name in names], dtype=np.int64)
+    late = indices >= len(ticket.amounts)
     if late.any():
         name = names[int(late.argmax())]
-        raise UnknownName(f"Arm '{name}' came after ticket {held.number} and has no part in it.")
-    return places
+        raise UnknownName(f"Arm '{name}' came after ticket {ticket.number} and has no part in it.")
+    return indices
 
 
-def told_amounts(given: Mapping[str, Any]) -> Floats:
+def read_amounts(given: Mapping[str, Any]) -> Floats:
     """Amounts as numbers, in the order in which they are given; anything that cannot be spent is refused."""
     if set(map(type, given.values())) == {float}:
         values = np.array(list(given.values()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,24 +16,19 @@ def fresh_seed() -> int:
     return int(entropy) % 2**63  # type: ignore[arg-type]
 
 
-def generator_state(rng: np.random.Generator) -> dict[str, Any]:
-    """Where a generator stands, for JSON; `generator_from` takes it up."""
-    state: dict[str, Any] = dict(rng.bit_generator.state)
+def plain_state(position: Mapping[str, Any]) -> dict[str, Any]:
+    """Where a PCG64 generator stands (`bit_generator.state`), for JSON; `state_from_plain` takes it up."""
     # Integers beyond 2^53 as text: not every reader of JSON keeps them.
-    state["state"] = {name: str(value) for name, value in state["state"].items()}
-    return state
+    return {**position, "state": {name: str(value) for name, value in position["state"].items()}}
 
 
-def generator_from(state: dict[str, Any]) -> np.random.Generator:
-    """The generator that `generator_state` wrote down."""
-    if state["bit_generator"] != "PCG64":
-        raise IncompatibleState(f"The saved generator must be PCG64; got {state['bit_generator']!r}.")
-    bits = np.random.PCG64(0)  # any seed, as it is overwritten; without one the system is asked for chance, slowly
-    inner = state["state"]
-    bits.state = {
+def state_from_plain(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """The position that `plain_state` wrote down, as `bit_generator.state` takes it."""
+    if plain["bit_generator"] != "PCG64":
+        raise IncompatibleState(f"The saved generator must be PCG64; got {plain['bit_generator']!r}.")
+    return {
         "bit_generator": "PCG64",
-        "state": {"state": int(inner["state"]), "inc": int(inner["inc"])},
-        "has_uint32": int(state["has_uint32"]),
-        "uinteger": int(state["uinteger"]),
+        "state": {"state": int(plain["state"]["state"]), "inc": int(plain["state"]["inc"])},
+        "has_uint32": int(plain["has_uint32"]),
+        "uinteger": int(plain["uinteger"]),
     }
-    return np.random.Generator(bits)

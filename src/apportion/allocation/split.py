@@ -10,8 +10,13 @@ from typing import Any
 
 from apportion._common.formatting import Table, percent, readable
 from apportion.allocation.beliefs import Beliefs, interval
+from apportion.allocation.decision import Decision
 from apportion.model.sums import Floats
 from apportion.policies.contract import Policy
+
+# An arm that does not lead and is given at least the first share is being tested; below the second it is watched.
+TESTED_SHARE = 0.5
+WATCHED_SHARE = 0.02
 
 
 class Split(Table):
@@ -21,28 +26,13 @@ class Split(Table):
     share · budget, so that small shares are not rounded away for ever.
     """
 
-    def __init__(
-        self,
-        ticket: int,
-        budget: float,
-        names: Sequence[str],
-        shares: Floats,
-        amounts: Floats,
-        wanted: Floats,
-        policy: Policy,
-        memory: Floats,
-        beliefs: Beliefs,
-    ) -> None:
-        self.ticket = ticket
-        self.budget = budget
+    def __init__(self, decision: Decision, policy: Policy, beliefs: Beliefs) -> None:
+        self.ticket = decision.period
+        self.budget = decision.budget
         self.beliefs = beliefs
         """What was believed when the split was made."""
-        self._names = names
-        self._shares = shares
-        self._amounts = amounts
-        self._wanted = wanted
+        self._decision = decision
         self._policy = policy
-        self._memory = memory
 
     def __getstate__(self) -> dict[str, Any]:
         # What is worked out on demand stays behind: it cannot be pickled, and is worked out again.
@@ -51,28 +41,32 @@ class Split(Table):
     @functools.cached_property
     def shares(self) -> Mapping[str, float]:
         """The share of each arm, adding up to 1."""
-        return MappingProxyType(dict(zip(self._names, self._shares.tolist())))
+        return MappingProxyType(dict(zip(self._decision.arms, self._decision.shares.tolist())))
 
     @functools.cached_property
     def amounts(self) -> Mapping[str, float]:
         """The amount of each arm, adding up to the budget exactly."""
-        return MappingProxyType(dict(zip(self._names, self._amounts.tolist())))
+        return MappingProxyType(dict(zip(self._decision.arms, self._decision.amounts.tolist())))
 
     @functools.cached_property
     def reasons(self) -> Mapping[str, str]:
         """Why each arm got its share, in plain words."""
-        return MappingProxyType({name: self._reason(index) for index, name in enumerate(self._names)})
+        return MappingProxyType({name: self._reason(index) for index, name in enumerate(self._decision.arms)})
+
+    @functools.cached_property
+    def _arms_memory(self) -> Floats:
+        return self._decision.arms_memory
 
     def _reason(self, index: int) -> str:
-        reason = self._policy.why(float(self._memory[index])) or self._reason_from_belief(index)
-        share, wanted = float(self._shares[index]), float(self._wanted[index])
+        reason = self._policy.why(float(self._arms_memory[index])) or self._reason_from_belief(index)
+        share, wanted = float(self._decision.shares[index]), float(self._decision.wanted[index])
         if percent(share) != percent(wanted):
             reason += f" {'Raised' if share > wanted else 'Lowered'} from {percent(wanted)} by the bounds."
         return reason
 
     def _reason_from_belief(self, index: int) -> str:
         belief, leader = self.beliefs.at(index), self.beliefs.leader
-        name, share = self._names[index], float(self._shares[index])
+        name, share = self._decision.arms[index], float(self._decision.shares[index])
         if leader is None:
             return (
                 "No outcomes yet: all arms start alike." if share > 0 else "No outcomes yet: another arm goes first."
@@ -87,17 +81,17 @@ class Split(Table):
         text = f"{interval(belief)} per unit, {readable(behind)} behind {leader}{best}"
         if share == 0.0:
             return text + ": nothing this time."
-        wanted = float(self._wanted[index])  # what bounds made of it is no opinion of the policy's
-        if wanted >= 0.5:
-            return text + ": its turn to be tried."
-        if wanted < 0.02:
+        wanted = float(self._decision.wanted[index])  # what bounds made of it is no opinion of the policy's
+        if wanted >= TESTED_SHARE:
+            return text + ": testing this one again."
+        if wanted < WATCHED_SHARE:
             return text + ": a small share keeps watching it."
         return text + ": worth a closer look."
 
     @property
     def title(self) -> str:  # type: ignore[override]
         """Which split this is."""
-        return f"Split {self.ticket}: {readable(self.budget)} over {len(self._names)} arms"
+        return f"Split {self.ticket}: {readable(self.budget)} over {len(self._decision.arms)} arms"
 
     @property
     def note(self) -> str:  # type: ignore[override]
@@ -109,9 +103,9 @@ class Split(Table):
     def columns(self) -> dict[str, Sequence[Any]]:
         """One row per arm."""
         return {
-            "arm": list(self._names),
-            "amount": self._amounts.tolist(),
-            "share": self._shares.tolist(),
+            "arm": list(self._decision.arms),
+            "amount": self._decision.amounts.tolist(),
+            "share": self._decision.shares.tolist(),
             "why": list(self.reasons.values()),
         }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -11,30 +11,30 @@ from apportion._common import validation
 from apportion.errors import IncompatibleState, UnknownName
 from apportion.model.sums import Floats
 
-# Completed tickets are kept, to recognise repeated outcomes and to amend, while they hold no more numbers
+# Completed tickets are held, to recognise repeated outcomes and to amend, while they hold no more numbers
 # than this (or ten tickets): memory must not grow with the number of periods.
-KEPT_NUMBERS = 100_000
-KEPT_TICKETS = 10
+MOST_COMPLETED_NUMBERS = 100_000
+FEWEST_COMPLETED = 10
 
 
 class Ticket:
-    """One split: the amount per arm, the outcomes that came (NaN: none, or no data), and which were told.
+    """One split: the amount per arm, the outcomes that came (NaN: none, or no data), and which were recorded.
 
     Its number is also its period: one split is issued in each.
     """
 
-    __slots__ = ("amounts", "number", "outcomes", "told")
+    __slots__ = ("amounts", "number", "outcomes", "recorded")
 
     def __init__(self, number: int, amounts: Floats) -> None:
         self.number = number
         self.amounts = amounts
         self.outcomes: Floats = np.full(len(amounts), math.nan)
-        self.told = np.zeros(len(amounts), dtype=bool)
+        self.recorded = np.zeros(len(amounts), dtype=bool)
 
     @property
     def complete(self) -> bool:
-        """Whether every arm that got something was told."""
-        return bool((self.told | (self.amounts == 0.0)).all())
+        """Whether every arm that got something has its outcome, or will have none."""
+        return bool((self.recorded | (self.amounts == 0.0)).all())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -42,7 +42,7 @@ class Ticket:
             "number": self.number,
             "amounts": self.amounts.tolist(),
             "outcomes": [None if math.isnan(value) else value for value in self.outcomes.tolist()],
-            "told": self.told.tolist(),
+            "told": self.recorded.tolist(),
         }
 
     @classmethod
@@ -50,17 +50,41 @@ class Ticket:
         """The ticket that `to_dict` wrote, for at most so many arms."""
         ticket = cls(validation.whole("number", state["number"], low=1), np.array(state["amounts"], dtype=np.float64))
         ticket.outcomes = np.array(state["outcomes"], dtype=np.float64)
-        ticket.told = np.array([validation.flag("told", told) for told in state["told"]], dtype=bool)
+        ticket.recorded = np.array([validation.flag("told", recorded) for recorded in state["told"]], dtype=bool)
         sound = (
-            ticket.amounts.shape == ticket.outcomes.shape == ticket.told.shape
-            and 1 <= len(ticket.told) <= arms
+            ticket.amounts.shape == ticket.outcomes.shape == ticket.recorded.shape
+            and 1 <= len(ticket.recorded) <= arms
             and bool((np.isfinite(ticket.amounts) & (ticket.amounts >= 0.0)).all())
             and not np.isinf(ticket.outcomes).any()
-            and bool((ticket.told | np.isnan(ticket.outcomes)).all())
+            and bool((ticket.recorded | np.isnan(ticket.outcomes)).all())
         )
         if not sound:
             raise IncompatibleState(f"The saved state is damaged: ticket {ticket.number} contradicts itself.")
         return ticket
+
+
+class TicketStore(Protocol):
+    """Where an allocator holds its tickets: in memory, or in the database of a campaign."""
+
+    @property
+    def issued(self) -> int:
+        """How many there ever were."""
+
+    @property
+    def open(self) -> tuple[int, ...]:
+        """The numbers of those with outcomes still to come."""
+
+    def issue(self, amounts: Floats) -> int:
+        """A new ticket's number."""
+
+    def find(self, number: int) -> Ticket:
+        """The ticket of that number; `UnknownName` with those there are."""
+
+    def settle(self, ticket: Ticket) -> None:
+        """Count a ticket with the open or the completed ones, as its outcomes say."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
 
 
 class Tickets:
@@ -94,7 +118,7 @@ class Tickets:
             if ticket is not None:
                 return ticket
             if 1 <= number <= self._issued:
-                raise UnknownName(f"Ticket {number} was completed too long ago to be told or amended again.")
+                raise UnknownName(f"Ticket {number} was completed too long ago to be recorded or amended again.")
         shown = ", ".join(str(known) for known in list(self._open)[-10:]) or "none"
         raise UnknownName(f"Ticket {number!r} is not known; open are {shown}.")
 
@@ -106,7 +130,7 @@ class Tickets:
             self._open[ticket.number] = ticket
         elif self._open.pop(ticket.number, None):
             self._completed[ticket.number] = ticket
-            most = max(KEPT_TICKETS, KEPT_NUMBERS // len(ticket.amounts))
+            most = max(FEWEST_COMPLETED, MOST_COMPLETED_NUMBERS // len(ticket.amounts))
             while len(self._completed) > most:
                 del self._completed[next(iter(self._completed))]
 
@@ -123,11 +147,11 @@ class Tickets:
         """The tickets that `to_dict` wrote, for at most so many arms."""
         restored = cls()
         restored._issued = validation.whole("issued", state["issued"], low=0)
-        for name, shelf in (("open", restored._open), ("completed", restored._completed)):
+        for name, held in (("open", restored._open), ("completed", restored._completed)):
             for saved in state[name]:
                 ticket = Ticket.from_dict(saved, arms)
                 repeated = ticket.number in restored._open or ticket.number in restored._completed
                 if repeated or ticket.number > restored._issued or ticket.complete == (name == "open"):
                     raise IncompatibleState(f"The saved state is damaged: ticket {ticket.number} is out of place.")
-                shelf[ticket.number] = ticket
+                held[ticket.number] = ticket
         return restored

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from apportion._common import validation
 from apportion._version import __version__
-from apportion.allocation.arms import by_name
+from apportion.allocation.allocator import Allocator
+from apportion.allocation.arms import Arm, by_name
+from apportion.allocation.beliefs import Beliefs
 from apportion.allocation.feasible import amounts as feasible_amounts
 from apportion.allocation.outcomes import budget_amount
 from apportion.allocation.split import Split
-from apportion.campaigns.events import Event, now
+from apportion.campaigns.check import Check, compare
+from apportion.campaigns.events import Event, intact, now
+from apportion.campaigns.expected_regret import expected_regret
+from apportion.campaigns.history import History, lines
+from apportion.campaigns.replay import Replay
 from apportion.campaigns.settings import (
     SETTINGS,
     ChangedSettings,
@@ -25,22 +31,29 @@ from apportion.campaigns.settings import (
     takes_new_settings,
     with_defaults,
 )
-from apportion.campaigns.state import ALLOCATOR_SETTINGS, BookedAllocator, Ledger
+from apportion.campaigns.state import ALLOCATOR_SETTINGS, CampaignState
+from apportion.campaigns.status import Status, status_of
+from apportion.campaigns.storage.session import Session
 from apportion.campaigns.storage.store import Store, open_store
-from apportion.campaigns.transactions import request_mark, write_key
-from apportion.campaigns.view import Arm as Arm
-from apportion.campaigns.view import View
-from apportion.errors import Conflict, InvalidValue
+from apportion.campaigns.transactions import Transactions, find_done, request_digest, write_key
+from apportion.errors import Conflict, IncompatibleState, InvalidValue
 from apportion.policies.registry import choose_policy
+
+if TYPE_CHECKING:
+    from apportion.campaigns.files import Imported
+    from apportion.campaigns.forecast import Forecast
+
+# More events or tickets than any campaign has; a database can count so far.
+MOST = 2**62
 
 # Characters of a name, of a campaign or a new arm.
 LONGEST_NAME = 200
 
 
-class Campaign(View):
+class Campaign:
     """A budget that is really being split, kept in a database; for several threads and processes at once.
 
-    `split` gives the next split with a ticket, `record` brings outcomes home by ticket and arm name; the semantics
+    `split` gives the next split with a ticket, `record` takes outcomes by ticket and arm name; the semantics
     are those of `Allocator`. Every verb is on disk when it returns. `db` is a file or a URL (SQLite, PostgreSQL);
     by default `APPORTION_DB`, or a file in the user's data folder. A `key` names a write: sent again with the same
     key, it is done once.
@@ -55,6 +68,13 @@ class Campaign(View):
     >>> Campaign.open("ads", db=db).beliefs().leader
     'search'
     """
+
+    def __init__(self, store: Store, identity: int, name: str) -> None:
+        self.name = name
+        self._store = store
+        self._id = identity
+        self.transactions = Transactions(store, identity, name)
+        """How the state is read and written; for the other modules of this package."""
 
     # Making and finding
 
@@ -80,7 +100,7 @@ class Campaign(View):
         # A seed that was drawn was not asked for.
         asked: dict[str, Any] = {"begun": {**content["options"], **content["settings"], "seed": given["seed"]}}
         if key is not None:
-            content["asked"] = request_mark("created", None, asked)
+            content["asked"] = request_digest("created", None, asked)
         store = open_store(db)
         try:
             return cls._begin(store, title, [Event(1, now(), "created", None, content, write_key(key))])
@@ -89,7 +109,7 @@ class Campaign(View):
                 raise
             with store.reading() as session:
                 known = cls(store, session.find(title), title)
-                if known._known(session, key, "created", **asked) is None:
+                if find_done(session, known._id, key, "created", None, asked) is None:
                     raise
             return known
 
@@ -97,17 +117,17 @@ class Campaign(View):
     def _begin(cls, store: Store, name: str, events: list[Event]) -> Campaign:
         """A campaign of that name with these events, which must begin with its creation."""
         title = campaign_name(name)
-        ledger = Ledger.begin(events[0])
+        state = CampaignState.begin(events[0])
         by_ticket: dict[int | None, list[Event]] = {}
         for event in events:
             by_ticket.setdefault(event.ticket, []).append(event)
-        ledger.history = lambda ticket, upto: [e for e in by_ticket.get(ticket, []) if e.number <= upto]
+        state.history = lambda ticket, upto: [e for e in by_ticket.get(ticket, []) if e.number <= upto]
         for event in events[1:]:
-            ledger.apply(event)
+            state.apply(event)
         with store.writing() as session:
             identity = session.add_campaign(title, events[0].at)
             session.append(identity, events)
-            session.save(identity, ledger.number, ledger.text())
+            session.save(identity, state.number, state.text())
         return cls(store, identity, title)
 
     @classmethod
@@ -140,13 +160,16 @@ class Campaign(View):
 
     def split(self, budget: float | None = None, *, key: str | None = None) -> Split:
         """The next split, of the campaign's budget unless another is given here. Earlier tickets may be open."""
-        with self._writing() as book:
-            known = self._known(book.session, key, "split", budget=budget)
+        with self.transactions.write() as transaction:
+            known = transaction.done_before(key, "split", budget=budget)
             if known is not None:
-                return self._retold(book.session, known)
-            amount = book.ledger.settings_budget if budget is None else budget
-            split, payload = book.ledger.allocator.ask_booked(amount)
-            book.note("split", payload, split.ticket, key)
+                return self.transactions.restore_split(transaction.session, known)
+            amount = transaction.state.settings_budget if budget is None else budget
+            allocator = transaction.state.allocator
+            decision = allocator.decide(amount)
+            split = allocator.explain(decision)
+            allocator.commit(decision)
+            transaction.append("split", decision.to_payload(), split.ticket, key)
             return split
 
     def record(
@@ -157,20 +180,20 @@ class Campaign(View):
         *,
         key: str | None = None,
     ) -> None:
-        """Bring outcomes home: in parts, late, in any order; None means that none will come ("no data").
+        """Record outcomes: in parts, late, in any order; None means that none will come ("no data").
 
         `amounts` are what was really spent where that differs from the advice. The same again changes nothing;
         something else is a `Conflict`: `amend` corrects.
         """
-        with self._writing() as book:
-            if self._known(book.session, key, "outcome", ticket, outcomes=outcomes, amounts=amounts) is not None:
+        with self.transactions.write() as transaction:
+            if transaction.done_before(key, "outcome", ticket, outcomes=outcomes, amounts=amounts) is not None:
                 return
-            allocator = book.ledger.allocator
-            held = allocator.shelf.find(ticket)
-            told, spent = held.told.copy(), held.amounts
+            allocator = transaction.state.allocator
+            held = transaction.state.tickets.find(ticket)
+            recorded, spent = held.recorded.copy(), held.amounts
             allocator.tell(ticket, outcomes, amounts)
-            if (held.told != told).any() or (held.amounts != spent).any():
-                book.note("outcome", _news(outcomes, amounts), held.number, key)
+            if (held.recorded != recorded).any() or (held.amounts != spent).any():
+                transaction.append("outcome", _outcomes_payload(outcomes, amounts), held.number, key)
 
     def amend(
         self,
@@ -181,36 +204,35 @@ class Campaign(View):
         key: str | None = None,
     ) -> None:
         """Correct outcomes that were recorded, or the amounts they came from. The old stay in the history."""
-        with self._writing() as book:
-            if self._known(book.session, key, "amended", ticket, outcomes=outcomes, amounts=amounts) is not None:
+        with self.transactions.write() as transaction:
+            if transaction.done_before(key, "amended", ticket, outcomes=outcomes, amounts=amounts) is not None:
                 return
-            allocator = book.ledger.allocator
-            held = allocator.shelf.find(ticket)
+            allocator = transaction.state.allocator
+            held = transaction.state.tickets.find(ticket)
             was, spent = held.outcomes, held.amounts
             allocator.amend(ticket, outcomes, amounts)
-            payload = _news(outcomes, amounts)
+            payload = _outcomes_payload(outcomes, amounts)
             old: dict[str, Any] = {
-                "outcomes": {name: _or_none(was[allocator.places[name]]) for name in payload["outcomes"]}
+                "outcomes": {name: _or_none(was[allocator.indices[name]]) for name in payload["outcomes"]}
             }
             if "amounts" in payload:
-                old["amounts"] = {name: float(spent[allocator.places[name]]) for name in payload["amounts"]}
-            book.note("amended", {**payload, "old": old}, held.number, key)
+                old["amounts"] = {name: float(spent[allocator.indices[name]]) for name in payload["amounts"]}
+            transaction.append("amended", {**payload, "old": old}, held.number, key)
 
     def close(self, ticket: int, *, key: str | None = None) -> None:
-        """Give up waiting: no data will come for what is still open of a ticket."""
-        with self._writing() as book:
-            if self._known(book.session, key, "outcome", ticket, close=True) is not None:
+        """No result will come for what is still open of a ticket."""
+        with self.transactions.write() as transaction:
+            if transaction.done_before(key, "outcome", ticket, close=True) is not None:
                 return
-            allocator = book.ledger.allocator
-            held = allocator.shelf.find(ticket)
-            names = {place: name for name, place in allocator.places.items()}
-            open_ = [
-                names[place] for place in range(len(held.told)) if held.amounts[place] > 0 and not held.told[place]
-            ]
-            if open_:
-                missing: dict[str, float | None] = dict.fromkeys(open_)
+            allocator = transaction.state.allocator
+            held = transaction.state.tickets.find(ticket)
+            waiting = (held.amounts > 0.0) & ~held.recorded
+            missing: dict[str, float | None] = {
+                name: None for name, index in allocator.indices.items() if index < len(waiting) and waiting[index]
+            }
+            if missing:
                 allocator.tell(ticket, missing)
-                book.note("outcome", {"outcomes": missing}, held.number, key)
+                transaction.append("outcome", {"outcomes": missing}, held.number, key)
 
     def add_arm(self, name: str, minimum: float = 0.0, maximum: float = 1.0, *, key: str | None = None) -> None:
         """A new arm, or one that was removed, with all that was learned about it."""
@@ -231,7 +253,7 @@ class Campaign(View):
     def bound_arm(
         self, name: str, minimum: float | None = None, maximum: float | None = None, *, key: str | None = None
     ) -> None:
-        """Set the smallest and largest share of an arm; both alike pins it."""
+        """Set the smallest and largest share of an arm; the same minimum and maximum fixes it."""
         self._change_arm("bound", name, minimum, maximum, key)
 
     def _change_arm(
@@ -242,19 +264,19 @@ class Campaign(View):
         maximum: float | None = None,
         key: str | None = None,
     ) -> None:
-        with self._writing() as book:
-            asked: dict[str, Any] = {"action": action, "arm": arm, "minimum": minimum, "maximum": maximum}
-            if self._known(book.session, key, "arm", **asked) is not None:
+        with self.transactions.write() as transaction:
+            request: dict[str, Any] = {"action": action, "arm": arm, "minimum": minimum, "maximum": maximum}
+            if transaction.done_before(key, "arm", **request) is not None:
                 return
-            if action == "add" and arm not in tuple(book.ledger.allocator.places):
+            if action == "add" and arm not in transaction.state.allocator.indices:
                 _short_name("name", arm)
-            before = book.ledger.allocator.roster
-            book.ledger.change_arm(action, arm, minimum, maximum)
-            if book.ledger.allocator.roster == before:
+            before = transaction.state.allocator.all_arms
+            transaction.state.change_arm(action, arm, minimum, maximum)
+            if transaction.state.allocator.all_arms == before:
                 return
             bounds = {"minimum": minimum, "maximum": maximum}
             given = {name: float(value) for name, value in bounds.items() if value is not None}
-            book.note("arm", {"action": action, "arm": arm, **given}, key=key)
+            transaction.append("arm", {"action": action, "arm": arm, **given}, key=key)
 
     def change(self, *, key: str | None = None, **changes: Unpack[ChangedSettings]) -> Settings:
         """Change settings, all that are given or none (`campaigns.settings` declares them).
@@ -262,16 +284,16 @@ class Campaign(View):
         Another b, half-life, window or robust counts all outcomes again; of half-life and window the one set last
         replaces the other. The policy takes over a new b or sigma.
         """
-        with self._writing() as book:
-            old = book.ledger.settings
-            if self._known(book.session, key, "setting", settings=changes) is not None:
+        with self.transactions.write() as transaction:
+            old = transaction.state.settings
+            if transaction.done_before(key, "setting", settings=changes) is not None:
                 return old
             wanted: dict[str, Any] = {**changes}
-            policy_before = book.ledger.allocator.policy.to_state()
+            policy_before = transaction.state.allocator.policy.to_state()
             if {"budget", "step"} & set(wanted):
                 _dividable(wanted.get("budget", old.budget), wanted.get("step", old.step))
             if {"policy", "b", "sigma"} & set(wanted):
-                allocator = book.ledger.allocator
+                allocator = transaction.state.allocator
                 kept = {
                     name: wanted.get(name, getattr(old, name))
                     for name in ("b", "sigma")
@@ -284,18 +306,173 @@ class Campaign(View):
                     policy = type(allocator.policy)(**own)
                 chosen, _ = choose_policy(policy, **kept)
                 wanted["policy"] = chosen.to_state()
-            book.ledger.change(wanted)
-            new = book.ledger.settings
+            transaction.state.change(wanted)
+            new = transaction.state.settings
             was = {name: policy_before if name == "policy" else getattr(old, name) for name in wanted}
-            if new != old or book.ledger.allocator.policy.to_state() != policy_before:
-                book.note("setting", {"changes": _taken(wanted, book.ledger), "old": was}, key=key)
+            if new != old or transaction.state.allocator.policy.to_state() != policy_before:
+                transaction.append("setting", {"changes": _taken(wanted, transaction.state), "old": was}, key=key)
             return new
 
     @contextmanager
     def together(self) -> Iterator[None]:
         """Several verbs as one write: all are kept at the end of the block, or none."""
-        with self._writing():
+        with self.transactions.write():
             yield
+
+    # Files and futures
+
+    def import_history(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        add_arms: bool = False,
+        again: bool = False,
+        key: str | None = None,
+        **columns: str | None,
+    ) -> Imported:
+        """Take in a history file: each date becomes a split that was spent, with its outcomes. All or nothing.
+
+        `columns` maps the names of the columns (date, arm, amount, outcome), and says `delimiter` and `decimal`.
+        """
+        from apportion.campaigns.files import import_history
+
+        return import_history(self, path, add_arms=add_arms, again=again, key=key, **columns)
+
+    def export(self, kind: str = "json") -> str:
+        """Everything as json or log, which `restore` takes; the history as csv."""
+        from apportion.campaigns.files import export
+
+        return export(self, kind)
+
+    def forecast(
+        self, *, periods: int = 50, worlds: int = 100, policies: Sequence[str] | None = None, seed: int = 0
+    ) -> Forecast:
+        """Play the campaign forward: futures drawn from its beliefs, each policy going on from today's sums."""
+        from apportion.campaigns.forecast import forecast
+
+        return forecast(self, periods=periods, worlds=worlds, policies=policies, seed=seed)
+
+    # Reading, each time as of one moment
+
+    @property
+    def settings(self) -> Settings:
+        """What the campaign is run by, as of now."""
+        return self.transactions.read(lambda state, session: state.settings)
+
+    @property
+    def unit(self) -> str | None:
+        """What the budget is counted in: `settings` has it too, but works out b and σ where they are learned."""
+        return self.transactions.read(lambda state, session: state.settings_unit)
+
+    @property
+    def arms(self) -> tuple[Arm, ...]:
+        """Every arm there ever was, with its state and bounds."""
+        return self.transactions.read(lambda state, session: state.allocator.all_arms)
+
+    @property
+    def period(self) -> int:
+        """How many splits were asked for."""
+        return self.transactions.read(lambda state, session: state.allocator.period)
+
+    @property
+    def version(self) -> int:
+        """The number of the last event: it changes when anything does."""
+        with self._store.reading() as session:
+            return session.last(self._id)
+
+    @property
+    def open_tickets(self) -> tuple[int, ...]:
+        """The tickets with outcomes still to come."""
+        return self.transactions.read(lambda state, session: state.allocator.open_tickets)
+
+    def beliefs(self, at: int | None = None) -> Beliefs:
+        """What is believed about every arm that was not removed; `at`: after that many events."""
+        if at is not None:
+            with self._store.reading() as session:
+                number = min(validation.whole("at", at, low=1), MOST)
+                return self.transactions.state_at(session, number).allocator.beliefs()
+        return self.transactions.read(lambda state, session: state.allocator.beliefs())
+
+    def beliefs_over_time(self, every: int = 1) -> list[tuple[int, Beliefs]]:
+        """What was believed after each split's last event so far: (period, beliefs), every so many periods.
+
+        The last entry is today's. One pass over all events.
+        """
+        often, found, replay = validation.whole("every", every, low=1), [], self.replay()
+        for step in replay.steps():
+            if step.before is not None and step.ended and step.ended % often == 0:
+                found.append((step.ended, step.before.allocator.beliefs()))
+        if replay.state is not None:
+            found.append((replay.state.allocator.period, replay.state.allocator.beliefs()))
+        return found
+
+    def explain(self, ticket: int) -> Split:
+        """The split of a ticket as it was given, with the beliefs and reasons of its time."""
+
+        def found(state: CampaignState, session: Session) -> Event:
+            return _split_event(session, self._id, state.tickets.find(ticket).number)
+
+        event = self.transactions.read(found)
+        with self._store.reading() as session:
+            return self.transactions.restore_split(session, event)
+
+    def status(self) -> Status:
+        """Where the campaign stands, at one moment: beliefs, open tickets, settings, what to know in sentences."""
+
+        def found(state: CampaignState, session: Session) -> Status:
+            beliefs = state.allocator.beliefs()
+            return status_of(self.name, state, beliefs, self._regret(state, session, beliefs))
+
+        return self.transactions.read(found)
+
+    def expected_regret(self) -> float:
+        """What the last split (an even one before it) is expected to cost per period, as seen from today's beliefs.
+
+        NaN where σ is unknown or an arm has no outcome yet.
+        """
+        return self.transactions.read(lambda state, session: self._regret(state, session, state.allocator.beliefs()))
+
+    def _regret(self, state: CampaignState, session: Session, beliefs: Beliefs) -> float:
+        if not beliefs:
+            return float("nan")
+        amounts = dict.fromkeys(beliefs, state.settings_budget / len(beliefs))
+        if state.allocator.period:
+            event = _split_event(session, self._id, state.allocator.period)
+            with intact(event.number):
+                amounts = event.payload["amounts"]
+        return expected_regret(beliefs, amounts)
+
+    def history(self, first: int | None = None, last: int | None = None) -> History:
+        """One line per ticket and arm: advised and spent amount, outcome, corrections. All tickets, or a range."""
+        low = 1 if first is None else min(validation.whole("first", first, low=1), MOST)
+        high = MOST if last is None else min(validation.whole("last", last, low=low), MOST)
+        with self._store.reading() as session:
+            return History(self.name, lines(session.of_tickets(self._id, low, high)))
+
+    def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
+        """The log: everything that happened, in order."""
+        start = min(validation.whole("after", after, low=0), MOST)
+        most = None if limit is None else min(validation.whole("limit", limit, low=0), MOST)
+        with self._store.reading() as session:
+            return list(session.events(self._id, start, limit=most))
+
+    def state(self, b: float | None = None) -> str:
+        """The whole state as text, to the last bit: equal states are equal texts. `b`: as it were for that b."""
+        return self.transactions.read(lambda state, session: state.text() if b is None else state.text_for(b))
+
+    def check(self, repair: bool = False) -> Check:
+        """Rebuild everything from the events and compare with what is kept; `repair` replaces wrong snapshots."""
+        with self._store.reading() as session:
+            found, rebuilt = compare(session, self._id)
+        if repair and not found.ok and rebuilt is not None:
+            with self._store.writing(self._id) as session:
+                session.drop_snapshots(self._id)
+            self.transactions.shared.forget()
+        return found
+
+    def replay(self) -> Replay:
+        """The campaign once more, event by event."""
+        return Replay(self._store, self._id)
 
 
 def campaign_name(name: Any) -> str:
@@ -333,38 +510,44 @@ def _dividable(budget: Any, step: float | None) -> float:
 def _creation(arms: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
     """What the event `created` holds: the options of the allocator, the settings beside it, this release."""
     policy, assumed = choose_policy(given["policy"], given["b"], given["sigma"])
-    allocator = BookedAllocator(policy, arms, **{name: given[name] for name in ALLOCATOR_SETTINGS})
-    roster = allocator.roster
+    allocator = Allocator(policy, arms, **{name: given[name] for name in ALLOCATOR_SETTINGS})
     kept = [name for name, setting in SETTINGS.items() if name != "policy" and not setting.part_of]
     options = {
         "policy": policy.to_state(),
-        "arms": [arm["name"] for arm in roster],
-        "minimum": {arm["name"]: arm["minimum"] for arm in roster if arm["minimum"] > 0.0},
-        "maximum": {arm["name"]: arm["maximum"] for arm in roster if arm["maximum"] < 1.0},
+        "arms": [arm.name for arm in allocator.all_arms],
+        "minimum": {arm.name: arm.minimum for arm in allocator.all_arms if arm.minimum > 0.0},
+        "maximum": {arm.name: arm.maximum for arm in allocator.all_arms if arm.maximum < 1.0},
         **{name: getattr(allocator, name) for name in kept if name in ALLOCATOR_SETTINGS},
-        "b": allocator.told_b,
+        "b": allocator.given_b,
     }
     settings = {name: given[name] for name in kept if name not in ALLOCATOR_SETTINGS}
     settings |= {"budget": _dividable(given["budget"], allocator.step), "assumed": list(assumed)}
     return {"options": options, "settings": settings, "program": __version__}
 
 
-def _taken(wanted: Mapping[str, Any], ledger: Ledger) -> dict[str, Any]:
+def _taken(wanted: Mapping[str, Any], state: CampaignState) -> dict[str, Any]:
     """Settings as they were taken in: plain numbers for the log, whatever kind of number was given."""
-    own = ledger.allocator
-    held = {**ledger.settings._asdict(), "policy": wanted.get("policy"), "b": own.told_b, "sigma": own.sigma}
+    own = state.allocator
+    held = {**state.settings._asdict(), "policy": wanted.get("policy"), "b": own.given_b, "sigma": own.sigma}
     return {name: None if value is None else held[name] for name, value in wanted.items()}
 
 
-def _news(outcomes: Mapping[str, float | None], amounts: Mapping[str, float] | None) -> dict[str, Any]:
+def _outcomes_payload(outcomes: Mapping[str, float | None], amounts: Mapping[str, float] | None) -> dict[str, Any]:
     given = by_name("outcomes", outcomes)
-    news: dict[str, Any] = {
+    payload: dict[str, Any] = {
         "outcomes": {name: None if value is None else float(value) for name, value in given.items()}
     }
     if amounts is not None:
-        news["amounts"] = {name: float(value) for name, value in by_name("amounts", amounts).items()}
-    return news
+        payload["amounts"] = {name: float(value) for name, value in by_name("amounts", amounts).items()}
+    return payload
 
 
 def _or_none(value: float) -> float | None:
     return None if value != value else float(value)
+
+
+def _split_event(session: Session, campaign: int, ticket: int) -> Event:
+    found = session.of_ticket(campaign, ticket)
+    if not found:
+        raise IncompatibleState(f"The split of ticket {ticket} is missing: the database is damaged.")
+    return found[0]

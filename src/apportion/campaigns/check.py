@@ -1,4 +1,4 @@
-"""Proof that what is kept agrees with the events."""
+"""Proof that snapshots agree with the events."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any, NamedTuple
 
-from apportion.campaigns.state import Ledger
+from apportion.campaigns.state import CampaignState
 from apportion.campaigns.storage.session import Session
 from apportion.errors import ApportionError
 
@@ -22,46 +22,46 @@ class Check(NamedTuple):
     message: str
 
 
-def compare(session: Session, campaign: int) -> tuple[Check, Ledger | None]:
+def compare(session: Session, campaign: int) -> tuple[Check, CampaignState | None]:
     """Rebuild a campaign from its events, and compare it with every snapshot on the way.
 
     Where a snapshot differs by rounding only, another processor or NumPy wrote it: powers differ in the last bit
     between them. That is said, and is no fault.
     """
-    ledger: Ledger | None = None
+    state: CampaignState | None = None
     number = compared = 0
     exact = True
     upto = session.last(campaign)
     saved = session.snapshots(campaign, upto)
     try:
         for event in session.events(campaign, 0, upto=upto):
-            if ledger is None:
-                ledger = Ledger.begin(event)
-                ledger.history = lambda ticket, last: session.of_ticket(campaign, ticket, last)
+            if state is None:
+                state = CampaignState.begin(event)
+                state.history = lambda ticket, last: session.of_ticket(campaign, ticket, last)
             else:
-                ledger.apply(event)
+                state.apply(event)
             number = event.number
             if event.kind == "split":
                 _adds_up(event.payload)
             if number in saved:
                 compared += 1
-                rebuilt, kept = ledger.text(), saved[number]
-                if rebuilt != kept:
-                    rebuilt, kept = _without_home(rebuilt), _without_home(kept)
-                if rebuilt != kept:
+                rebuilt, snapshot = state.text(), saved[number]
+                if rebuilt != snapshot:
+                    rebuilt, snapshot = _without_home(rebuilt), _without_home(snapshot)
+                if rebuilt != snapshot:
                     exact = False
-                    if not _near(rebuilt, kept):
-                        said = f"The snapshot after event {number} does not agree with the events."
-                        return Check(False, number, ledger.allocator.period, compared, False, said), ledger
+                    if not _near(rebuilt, snapshot):
+                        message = f"The snapshot after event {number} does not agree with the events."
+                        return Check(False, number, state.allocator.period, compared, False, message), state
     except (ApportionError, LookupError, ValueError, TypeError) as error:
-        said = f"Event {number + 1} cannot be repeated: {error}"
-        return Check(False, number, 0, compared, False, said), None
-    if ledger is None:
+        message = f"Event {number + 1} cannot be repeated: {error}"
+        return Check(False, number, 0, compared, False, message), None
+    if state is None:
         return Check(False, 0, 0, 0, False, "The campaign has no events."), None
     how = "bit for bit" if exact else "to rounding (another processor or NumPy wrote a snapshot)"
     agree = "1 snapshot agrees" if compared == 1 else f"{compared} snapshots agree"
-    said = f"{number} event{'' if number == 1 else 's'} rebuilt; {agree} {how}."
-    return Check(True, number, ledger.allocator.period, compared, exact, said), ledger
+    message = f"{number} event{'' if number == 1 else 's'} rebuilt; {agree} {how}."
+    return Check(True, number, state.allocator.period, compared, exact, message), state
 
 
 def _adds_up(payload: dict[str, Any]) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 from apportion.allocation.beliefs import Beliefs
 from apportion.allocation.split import Split
-from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.status import learned_content
 
 
@@ -27,11 +26,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return plain(value._asdict()) if hasattr(value, "_asdict") else [plain(item) for item in value]
     return value
-
-
-def unit_of(campaign: Campaign) -> str | None:
-    """What the budget is counted in. `settings` holds it too, but works out b and σ where they are learned."""
-    return campaign._read(lambda ledger, session: ledger.settings_unit)
 
 
 def relative_to(beliefs: Beliefs) -> dict[str, Any]:

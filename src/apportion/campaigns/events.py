@@ -2,8 +2,8 @@
 
 ============  ==========================================================================================
 `created`     the options it began with
-`split`       a ticket: budget, amounts and shares by arm; what the policy remembers, where its dice stand
-`outcome`     what came back for a ticket, by arm, None for no data; amounts really spent, where told
+`split`       a ticket: budget, amounts and shares by arm; what the policy remembers, where the generator stands
+`outcome`     what came back for a ticket, by arm, None for no data; amounts really spent, where they differ
 `amended`     the same once more, corrected, with the old values beside the new
 `arm`         one arm was added, paused, resumed, removed or bounded
 `setting`     settings that changed, with the old values
@@ -51,7 +51,7 @@ def now() -> str:
 _write = json.JSONEncoder(allow_nan=False, ensure_ascii=True, separators=(",", ":")).encode
 
 
-def written(payload: Mapping[str, Any]) -> str:
+def payload_text(payload: Mapping[str, Any]) -> str:
     """A payload as text; numbers to the last bit."""
     return _write(payload)
 
@@ -70,8 +70,8 @@ def intact(number: int) -> Iterator[None]:
         ) from error
 
 
-def told_ticket(number: int, events: Iterable[Event], places: Mapping[str, int]) -> Ticket:
-    """A ticket as it stands after these events of its own; `places` are those of the arms, by name."""
+def ticket_from_events(number: int, events: Iterable[Event], indices: Mapping[str, int]) -> Ticket:
+    """A ticket as it stands after these events of its own; `indices` are those of the arms, by name."""
     ticket: Ticket | None = None
     for event in events:
         with intact(event.number):
@@ -79,14 +79,14 @@ def told_ticket(number: int, events: Iterable[Event], places: Mapping[str, int])
             if event.kind == "split":
                 amounts = np.zeros(payload["width"])
                 for name, amount in payload["amounts"].items():
-                    amounts[places[name]] = amount
+                    amounts[indices[name]] = amount
                 ticket = Ticket(number, amounts)
             elif ticket is not None:
                 for name, outcome in payload["outcomes"].items():
-                    ticket.outcomes[places[name]] = math.nan if outcome is None else outcome
-                    ticket.told[places[name]] = True
+                    ticket.outcomes[indices[name]] = math.nan if outcome is None else outcome
+                    ticket.recorded[indices[name]] = True
                 for name, amount in payload.get("amounts", {}).items():
-                    ticket.amounts[places[name]] = amount
+                    ticket.amounts[indices[name]] = amount
     if ticket is None:
         raise IncompatibleState(f"The split of ticket {number} is missing: the database is damaged.")
     return ticket

@@ -17,11 +17,11 @@ def expected_regret(beliefs: Beliefs, amounts: Mapping[str, float]) -> float:
     The draws are fixed, so that the same beliefs give the same figure.
     """
     given = np.array([amounts.get(name, 0.0) for name in beliefs])
-    counts = beliefs.playing | (given > 0.0)
+    counts = beliefs.in_play | (given > 0.0)
     gains, spread = -beliefs.mean if beliefs.minimise else beliefs.mean, beliefs.spread
     if not counts.any() or not np.isfinite(spread[counts]).all() or np.isnan(gains[counts]).any():
         return float("nan")
     noise = np.random.Generator(np.random.PCG64(20_23)).standard_normal((_DRAWS, len(given)))
     draws = (gains + spread * noise)[:, counts]
-    best = draws[:, beliefs.playing[counts]].max(axis=1)
+    best = draws[:, beliefs.in_play[counts]].max(axis=1)
     return float(np.maximum(0.0, (best[:, np.newaxis] - draws) @ given[counts]).mean())

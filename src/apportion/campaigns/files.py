@@ -18,7 +18,7 @@ from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.events import KINDS, Event
 from apportion.campaigns.history import Line
 from apportion.campaigns.storage.store import open_store
-from apportion.campaigns.transactions import write_key
+from apportion.campaigns.transactions import Transaction, write_key
 from apportion.errors import ApportionError, Conflict, IncompatibleState, InvalidValue
 
 FORMAT = "apportion.campaign"
@@ -30,6 +30,12 @@ NO_DATA = "no data"
 
 # Cells that mean "no outcome will come".
 _NOTHING = {"", "no data", "na", "n/a", "nan", "none", "null"}
+
+
+def export(campaign: Campaign, kind: str = "json") -> str:
+    """Everything as json or log, which `restore_json` and `restore_log` take; the history as csv."""
+    writers = {"csv": export_csv, "json": export_json, "log": export_log}
+    return writers[validation.choice("kind", kind, tuple(writers))](campaign)
 
 
 # Everything, to JSON and back
@@ -326,49 +332,49 @@ def import_history(
     """
     found, digest = read_history(path, **columns)
     name = Path(path).name[:200]
-    with campaign._writing() as book:
-        done = campaign._known(book.session, key, "imported", file=name, digest=digest)
-        if done is not None:
-            return Imported(**{**done.payload, "arms_added": tuple(done.payload.get("arms_added", ()))})
-        for event in book.session.of_kind(campaign._id, "imported"):
+    with campaign.transactions.write() as transaction:
+        known = transaction.done_before(key, "imported", file=name, digest=digest)
+        if known is not None:
+            return Imported(**{**known.payload, "arms_added": tuple(known.payload.get("arms_added", ()))})
+        for event in transaction.session.of_kind(campaign.transactions.campaign, "imported"):
             if event.payload["digest"] == digest and not again:
                 raise Conflict(
                     f"The file '{name}' was imported before, on {event.at[:10]} as '{event.payload['file']}'."
                 )
-        ledger = book.ledger
+        allocator = transaction.state.allocator
         added = []
         for line in sorted(found):  # as in the file
-            if line.arm not in ledger.allocator.places:
+            if line.arm not in allocator.indices:
                 if not add_arms:
-                    known = ", ".join(list(ledger.allocator.places)[:20])
-                    raise InvalidValue(f"Row {line.row}: arm '{line.arm}' is not known; the arms are {known}.")
+                    arms = ", ".join(list(allocator.indices)[:20])
+                    raise InvalidValue(f"Row {line.row}: arm '{line.arm}' is not known; the arms are {arms}.")
                 campaign.add_arm(line.arm)
                 added.append(line.arm)
         by_date: dict[str, list[Observation]] = {}
         for line in found:
             by_date.setdefault(line.date, []).append(line)
         for date, day in by_date.items():
-            _take_in(book, date, day)
+            _take_in(transaction, date, day)
         imported = Imported(name, len(found), len(by_date), tuple(added), digest)
-        book.note("imported", {**imported._asdict(), "arms_added": added}, key=key)
+        transaction.append("imported", {**imported._asdict(), "arms_added": added}, key=key)
     return imported
 
 
-def _take_in(book: Any, date: str, day: list[Observation]) -> None:
+def _take_in(transaction: Transaction, date: str, day: list[Observation]) -> None:
     budget = math.fsum(line.amount for line in day)
     if not 1e-100 <= budget <= 1e100:
         raise InvalidValue(f"Row {day[0].row}: the amounts of {date} must add up to more than 0; got {budget:g}.")
-    allocator = book.ledger.allocator
+    allocator = transaction.state.allocator
     payload = {
         "budget": budget,
         "amounts": {line.arm: line.amount for line in day},
         "shares": [line.amount / budget for line in day],
-        "width": len(allocator.places),
+        "width": len(allocator.indices),
         "date": date,
         "source": "import",
     }
-    ticket = allocator.reissue(payload)
-    book.note("split", payload, ticket)
+    ticket = allocator.commit(allocator.decision_from(payload))
+    transaction.append("split", payload, ticket)
     outcomes = {line.arm: line.outcome for line in day}
     allocator.tell(ticket, outcomes)
-    book.note("outcome", {"outcomes": outcomes}, ticket)
+    transaction.append("outcome", {"outcomes": outcomes}, ticket)

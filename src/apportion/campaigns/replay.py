@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from apportion.campaigns.events import Event
-from apportion.campaigns.state import Ledger
-from apportion.campaigns.transactions import Desk
+from apportion.campaigns.state import CampaignState
+from apportion.campaigns.storage.store import Store
 
 
 class Step(NamedTuple):
     """An event, and the state just before it: None before the first."""
 
     event: Event
-    before: Ledger | None
+    before: CampaignState | None
 
     @property
     def ended(self) -> int:
@@ -28,25 +28,29 @@ class Replay:
     Events are only ever added, so what was seen of the past stays true: a correction is a later event.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, store: Store, campaign: int) -> None:
+        self._store = store
+        self._campaign = campaign
         self.number = 0
         """How many events were read."""
-        self.ledger: Ledger | None = None
+        self.state: CampaignState | None = None
         """The state after them."""
 
-    def news(self, upto: int | None = None) -> Iterator[Step]:
+    def steps(self, upto: int | None = None) -> Iterator[Step]:
         """What happened since the last time, up to an event's number. To be read to its end, or not used again."""
-        store, campaign = self._desk._store, self._desk._id
-        with store.reading() as session:
-            ledger = self.ledger
-            if ledger is not None:
-                ledger.history = lambda ticket, last: session.of_ticket(campaign, ticket, last)
-            for event in session.events(campaign, self.number, upto=upto):
-                yield Step(event, ledger)
-                if ledger is None:
-                    self.ledger = ledger = Ledger.begin(event)
-                    ledger.history = lambda ticket, last: session.of_ticket(campaign, ticket, last)
+        with self._store.reading() as session:
+
+            def history(ticket: int, last: int) -> list[Event]:
+                return session.of_ticket(self._campaign, ticket, last)
+
+            state = self.state
+            if state is not None:
+                state.history = history
+            for event in session.events(self._campaign, self.number, upto=upto):
+                yield Step(event, state)
+                if state is None:
+                    self.state = state = CampaignState.begin(event)
+                    state.history = history
                 else:
-                    ledger.apply(event)
+                    state.apply(event)
                 self.number = event.number

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from apportion.allocation.beliefs import Belief, Beliefs
 from apportion.campaigns.settings import Settings
+from apportion.campaigns.state import CampaignState
 from apportion.inference.learning import Learned
 
 
@@ -58,6 +59,17 @@ class Status(NamedTuple):
             "events": self.version,
             "notes": list(self.notes),
         }
+
+
+def status_of(name: str, state: CampaignState, beliefs: Beliefs, expected_regret: float) -> Status:
+    """The status of a campaign in this state."""
+    own, settings = state.allocator, state.settings
+    waiting = own.open_tickets
+    return Status(
+        name=name, period=own.period, open_tickets=waiting, leader=beliefs.leader, expected_regret=expected_regret,
+        arms=tuple(ArmStatus(*arm, belief=beliefs.get(arm.name)) for arm in own.all_arms), settings=settings,
+        version=state.number, notes=sentences(settings, waiting, expected_regret, beliefs.learned), beliefs=beliefs,
+    )  # fmt: skip
 
 
 def resource_kind(settings: Settings) -> str:

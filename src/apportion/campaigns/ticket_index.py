@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from apportion._common import validation
-from apportion.allocation.tickets import Ticket, Tickets
+from apportion.allocation.tickets import Ticket
 from apportion.errors import IncompatibleState, UnknownName
 from apportion.model.sums import Floats
 
@@ -15,28 +15,33 @@ RECENT_NUMBERS = 50_000
 RECENT_TICKETS = 8
 
 
-class Shelf(Tickets):
+class TicketIndex:
     """Which tickets are open; what is in one is looked up by `fetch` when it is needed.
 
-    So the state stays small however long a campaign runs, however many tickets never come home, and any ticket
-    can be amended, however old.
+    So the state stays small however long a campaign runs, however many outcomes never come, and any ticket can be
+    amended, however old. A `TicketStore` of `Allocator`.
     """
 
     def __init__(self) -> None:
-        super().__init__()
-        self._waiting: set[int] = set()
+        self._issued = 0
+        self._open: set[int] = set()
         self._recent: dict[int, Ticket] = {}
         self.fetch: Callable[[int], Ticket] | None = None
 
     @property
+    def issued(self) -> int:
+        """How many there ever were."""
+        return self._issued
+
+    @property
     def open(self) -> tuple[int, ...]:
         """The numbers of those with outcomes still to come."""
-        return tuple(sorted(self._waiting))
+        return tuple(sorted(self._open))
 
     def issue(self, amounts: Floats) -> int:
         """A new ticket's number."""
         self._issued += 1
-        self._waiting.add(self._issued)
+        self._open.add(self._issued)
         self._remember(Ticket(self._issued, amounts))
         return self._issued
 
@@ -58,9 +63,9 @@ class Shelf(Tickets):
     def settle(self, ticket: Ticket) -> None:
         """Count a ticket with the open or the completed ones."""
         if ticket.complete:
-            self._waiting.discard(ticket.number)
+            self._open.discard(ticket.number)
         else:
-            self._waiting.add(ticket.number)
+            self._open.add(ticket.number)
 
     def _remember(self, ticket: Ticket) -> None:
         self._recent[ticket.number] = ticket
@@ -78,15 +83,14 @@ class Shelf(Tickets):
                 ranges.append([number, number])
         return {"issued": self._issued, "open": ranges}
 
-    @classmethod
-    def from_dict(cls, state: dict[str, Any], arms: int) -> Shelf:
-        """The shelf that `to_dict` wrote."""
-        restored = cls()
-        restored._issued = validation.whole("issued", state["issued"], low=0)
+    def load(self, state: dict[str, Any], arms: int) -> TicketIndex:
+        """This index, as `to_dict` wrote it."""
+        del arms  # only the tickets in the database hold something for each arm
+        self._issued = validation.whole("issued", state["issued"], low=0)
         last = 0
         for first, end in state["open"]:
-            if not last < first <= end <= restored._issued:
+            if not last < first <= end <= self._issued:
                 raise IncompatibleState("The saved state is damaged: its open tickets are out of order.")
-            restored._waiting.update(range(first, end + 1))
+            self._open.update(range(first, end + 1))
             last = end
-        return restored
+        return self

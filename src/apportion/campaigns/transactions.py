@@ -1,4 +1,4 @@
-"""The state of a campaign at hand: read as of now, changed by one at a time, kept before anyone is told."""
+"""Reading and writing one campaign: its state follows the database, and is changed by one writer at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from apportion._common import validation
 from apportion.allocation.split import Split
 from apportion.campaigns.events import Event, intact, now
-from apportion.campaigns.state import Ledger
+from apportion.campaigns.state import CampaignState
 from apportion.campaigns.storage.fair_lock import Latch
 from apportion.campaigns.storage.group_commit import GroupedSession
 from apportion.campaigns.storage.session import SNAPSHOT_EVERY, Session
@@ -24,20 +24,20 @@ from apportion.policies import Policy
 T = TypeVar("T")
 
 # So many seconds a reader waits for the state in memory; then it reads the database, as another process would.
-MOMENT = 0.05
+READER_WAIT_SECONDS = 0.05
 
 
-class _Shared:
+class SharedState:
     """What the threads of a process share of one campaign: its state, and the lock on it."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.ledger: Ledger | None = None
+        self.state: CampaignState | None = None
         self.pending: Latch | None = None
 
     def forget(self) -> None:
         """Read the state from the database again, the next time it is needed."""
-        self.ledger = None
+        self.state = None
 
     @property
     def settled(self) -> bool:
@@ -45,185 +45,194 @@ class _Shared:
         return self.pending is None or self.pending.is_set()
 
 
-class _Book:
-    """A write in progress: the state, and the events that will be kept together."""
+class Transaction:
+    """A write in progress: the state, and the events that will be committed together."""
 
-    def __init__(self, session: GroupedSession, ledger: Ledger, shared: _Shared) -> None:
+    def __init__(self, session: GroupedSession, campaign: int, state: CampaignState) -> None:
         self.session = session
-        self.ledger = ledger
+        self.state = state
         self.events: list[Event] = []
-        self.shared = shared
         self.stale = False
         """Whether the state may hold more than the events tell."""
-        self.asked: dict[str, str] = {}
-        """What is asked for under a key, by key."""
+        self._campaign = campaign
+        self._requests: dict[str, str] = {}
+        """The digest of what is asked for under a key, by key."""
 
-    def note(self, kind: str, payload: dict[str, Any], ticket: int | None = None, key: str | None = None) -> Event:
-        """Add an event that was already done on the state."""
-        if key in self.asked:
-            payload = {**payload, "asked": self.asked[key]}
-        event = Event(self.ledger.number + 1, now(), kind, ticket, payload, key)
-        self.ledger.number, self.ledger.at = event.number, event.at
+    def append(self, kind: str, payload: dict[str, Any], ticket: int | None = None, key: str | None = None) -> Event:
+        """Add an event whose change the state already has."""
+        if key in self._requests:
+            payload = {**payload, "asked": self._requests[key]}
+        event = Event(self.state.number + 1, now(), kind, ticket, payload, key)
+        self.state.number, self.state.at = event.number, event.at
         self.events.append(event)
         return event
 
+    def done_before(self, key: str | None, kind: str, ticket: int | None = None, **request: Any) -> Event | None:
+        """`find_done`; what is asked for here goes with the event that is appended under the key."""
+        event = find_done(self.session, self._campaign, key, kind, ticket, request)
+        if key is not None and request:
+            self._requests[key] = request_digest(kind, ticket, request)
+        return event
 
-class Desk:
+
+class Transactions:
     """One campaign of a store: its state is shared by all threads of the process, and follows the database."""
 
-    def __init__(self, store: Store, identity: int, name: str) -> None:
-        self._store = store
-        self._id = identity
+    def __init__(self, store: Store, campaign: int, name: str) -> None:
+        self.store = store
+        self.campaign = campaign
         self.name = name
         self._local = threading.local()
 
     @property
-    def _shared(self) -> _Shared:
-        found: _Shared = self._store.shared.setdefault(self._id, _Shared())
+    def shared(self) -> SharedState:
+        """What the threads of this process share of the campaign."""
+        found: SharedState = self.store.shared.setdefault(self.campaign, SharedState())
         return found
 
-    def _read(self, look: Callable[[Ledger, Session], T]) -> T:
-        book: _Book | None = getattr(self._local, "book", None)
-        if book is not None:
-            self._mend(book)
-            return look(book.ledger, book.session)
-        shared = self._shared
+    def read(self, look: Callable[[CampaignState, Session], T]) -> T:
+        """What `look` finds in the state as of now, or as of the write that this thread has under way."""
+        transaction: Transaction | None = getattr(self._local, "transaction", None)
+        if transaction is not None:
+            self._refresh(transaction)
+            return look(transaction.state, transaction.session)
+        shared = self.shared
         if shared.pending is not None:
-            shared.pending.wait(MOMENT)
-        with self._store.reading() as session:
-            if shared.lock.acquire(timeout=MOMENT):
+            shared.pending.wait(READER_WAIT_SECONDS)
+        with self.store.reading() as session:
+            if shared.lock.acquire(timeout=READER_WAIT_SECONDS):
                 try:
                     if shared.settled:
                         return look(self._catch_up(session, shared), session)
                 finally:
                     shared.lock.release()
-            return look(self._at(session, None), session)  # nobody sees what may yet fail
+            return look(self.state_at(session, None), session)  # nobody sees what may yet fail
 
     @contextmanager
-    def _writing(self) -> Iterator[_Book]:
+    def write(self) -> Iterator[Transaction]:
         """The campaign to oneself. Nothing that fails leaves a trace, in the database or in memory."""
-        inner: _Book | None = getattr(self._local, "book", None)
-        if inner is not None:
-            self._mend(inner)
-            before = len(inner.events)
+        outer: Transaction | None = getattr(self._local, "transaction", None)
+        if outer is not None:
+            self._refresh(outer)
+            before = len(outer.events)
             try:
-                yield inner
+                yield outer
             except BaseException as error:
-                if len(inner.events) > before or not isinstance(error, ApportionError):
-                    inner.stale = True  # whoever catches this goes on as if it had not begun
-                    del inner.events[before:]
+                if len(outer.events) > before or not isinstance(error, ApportionError):
+                    outer.stale = True  # whoever catches this goes on as if it had not begun
+                    del outer.events[before:]
                 raise
             return
-        shared = self._shared
-        with self._store.writing(self._id) as session, shared.lock:
-            book = _Book(session, self._catch_up(session, shared), shared)
-            shared.ledger = None  # until the write is whole: Ctrl-C may come between a change and its event
+        shared = self.shared
+        with self.store.writing(self.campaign) as session, shared.lock:
+            transaction = Transaction(session, self.campaign, self._catch_up(session, shared))
+            shared.state = None  # until the write is whole: Ctrl-C may come between a change and its event
             try:
-                self._local.book = book
-                yield book
-                self._keep(book)
+                self._local.transaction = transaction
+                yield transaction
+                self._flush(transaction, shared)
             except ApportionError:
-                if not book.events and not book.stale:
-                    shared.ledger = book.ledger  # a refusal changes nothing
+                if not transaction.events and not transaction.stale:
+                    shared.state = transaction.state  # a refusal changes nothing
                 raise
             finally:
-                self._local.book = None
-            shared.ledger = book.ledger
+                self._local.transaction = None
+            shared.state = transaction.state
 
-    def _mend(self, book: _Book) -> None:
-        """The state anew, from what is kept and the events of the write, where a verb in it was interrupted."""
-        if book.stale:
-            ledger = self._at(book.session, None)
-            kept = ledger.history
-            ledger.history = lambda ticket, upto: [
-                *(kept(ticket, upto) if kept else ()),
-                *(event for event in book.events if event.ticket == ticket and event.number <= upto),
-            ]
-            for event in book.events:
-                ledger.apply(event)
-            book.ledger, book.stale = ledger, False
-
-    def _keep(self, book: _Book) -> None:
-        self._mend(book)
-        if not book.events:
-            return
-        book.session.on_failure(book.shared.forget)
-        book.shared.pending = book.session.committed
-        book.session.append(self._id, book.events)
-        number = book.ledger.number
-        if number // SNAPSHOT_EVERY != (number - len(book.events)) // SNAPSHOT_EVERY:
-            book.session.save(self._id, number, book.ledger.text())
-
-    def _catch_up(self, session: Session, shared: _Shared) -> Ledger:
-        """The state as of the last event: from memory or a snapshot, and the events since."""
-        ledger, shared.ledger = shared.ledger, None  # until it is whole again
-        last = 0
-        if ledger is not None:
-            last, at = session.newest(self._id, ledger.number)
-            if at is None or ledger.at not in (at, None):
-                ledger = None  # the database went back: another copy was put in its place
-            else:
-                ledger.at = at
-        if ledger is None:
-            ledger = self._at(session, None)
-        else:
-            ledger.history = lambda ticket, upto: session.of_ticket(self._id, ticket, upto)
-            if last != ledger.number:
-                for event in session.events(self._id, ledger.number):
-                    ledger.apply(event)
-        shared.ledger = ledger
-        return ledger
-
-    def _at(self, session: Session, number: int | None) -> Ledger:
+    def state_at(self, session: Session, number: int | None) -> CampaignState:
         """A fresh copy of the state after that many events; as of now by default."""
-        saved = session.snapshot(self._id, number)
+        saved = session.snapshot(self.campaign, number)
         if saved is not None:
-            ledger = Ledger.from_text(saved[1], saved[0])
+            state = CampaignState.from_text(saved[1], saved[0])
         else:
-            first = next(session.events(self._id, 0, limit=1), None)
+            first = next(session.events(self.campaign, 0, limit=1), None)
             if first is None:
                 raise IncompatibleState(f"Campaign '{self.name}' has no events: its database is damaged.")
-            ledger = Ledger.begin(first)
-        ledger.history = lambda ticket, upto: session.of_ticket(self._id, ticket, upto)
-        for event in session.events(self._id, ledger.number, upto=number):
-            ledger.apply(event)
-        return ledger
+            state = CampaignState.begin(first)
+        state.history = self._history(session)
+        for event in session.events(self.campaign, state.number, upto=number):
+            state.apply(event)
+        return state
 
-    def _known(
-        self, session: Session, key: str | None, kind: str, ticket: int | None = None, **asked: Any
-    ) -> Event | None:
-        """The event that was done under a key before; `Conflict` where it was something else.
-
-        What is asked for here is kept with the event that is noted under the key.
-        """
-        if write_key(key) is None:
-            return None
-        name, mark = str(key), request_mark(kind, ticket, asked)
-        event = session.by_key(self._id, name)
-        if event is not None:
-            known = event.payload.pop("asked", None)
-            if event.kind != kind or (asked and known != mark and (known or not _same(event, ticket, asked))):
-                raise Conflict(f"The key '{key}' was used before for something else.")
-        book: _Book | None = getattr(self._local, "book", None)
-        if book is not None and asked:
-            book.asked[name] = mark
-        return event
-
-    def _retold(self, session: Session, event: Event) -> Split:
-        before = self._at(session, event.number - 1)
+    def restore_split(self, session: Session, event: Event) -> Split:
+        """The split of an event once more, with the beliefs and reasons of its time."""
+        before = self.state_at(session, event.number - 1).allocator
         with intact(event.number):
-            return before.allocator.retold(event.ticket or 0, event.payload)
+            return before.explain(before.decision_from(event.payload))
+
+    def _refresh(self, transaction: Transaction) -> None:
+        """The state anew, from what is on disk and the events of the write, where a verb in it was interrupted."""
+        if transaction.stale:
+            state = self.state_at(transaction.session, None)
+            on_disk = self._history(transaction.session)
+            state.history = lambda ticket, upto: [
+                *on_disk(ticket, upto),
+                *(event for event in transaction.events if event.ticket == ticket and event.number <= upto),
+            ]
+            for event in transaction.events:
+                state.apply(event)
+            transaction.state, transaction.stale = state, False
+
+    def _flush(self, transaction: Transaction, shared: SharedState) -> None:
+        """Hand the events to the database, and a snapshot where one is due; the store commits."""
+        self._refresh(transaction)
+        if not transaction.events:
+            return
+        session = transaction.session
+        session.on_failure(shared.forget)
+        shared.pending = session.committed
+        session.append(self.campaign, transaction.events)
+        number = transaction.state.number
+        if number // SNAPSHOT_EVERY != (number - len(transaction.events)) // SNAPSHOT_EVERY:
+            session.save(self.campaign, number, transaction.state.text())
+
+    def _catch_up(self, session: Session, shared: SharedState) -> CampaignState:
+        """The state as of the last event: from memory or a snapshot, and the events since."""
+        state, shared.state = shared.state, None  # until it is whole again
+        last = 0
+        if state is not None:
+            last, at = session.newest(self.campaign, state.number)
+            if at is None or state.at not in (at, None):
+                state = None  # the database went back: another copy was put in its place
+            else:
+                state.at = at
+        if state is None:
+            state = self.state_at(session, None)
+        else:
+            state.history = self._history(session)
+            if last != state.number:
+                for event in session.events(self.campaign, state.number):
+                    state.apply(event)
+        shared.state = state
+        return state
+
+    def _history(self, session: Session) -> Callable[[int, int], list[Event]]:
+        return lambda ticket, upto: session.of_ticket(self.campaign, ticket, upto)
 
 
-def request_mark(kind: str, ticket: int | None, asked: dict[str, Any]) -> str:
+def find_done(
+    session: Session, campaign: int, key: str | None, kind: str, ticket: int | None, request: dict[str, Any]
+) -> Event | None:
+    """The event that was done under a key before; `Conflict` where it was something else."""
+    if write_key(key) is None:
+        return None
+    event = session.by_key(campaign, str(key))
+    if event is not None:
+        known, digest = event.payload.pop("asked", None), request_digest(kind, ticket, request)
+        if event.kind != kind or (request and known != digest and (known or not _same(event, ticket, request))):
+            raise Conflict(f"The key '{key}' was used before for something else.")
+    return event
+
+
+def request_digest(kind: str, ticket: int | None, request: dict[str, Any]) -> str:
     """A short text for what is asked for: alike for the same request, and for no other."""
-    text = json.dumps(_plain((kind, ticket, asked)), sort_keys=True)
+    text = json.dumps(_plain((kind, ticket, request)), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _same(event: Event, ticket: int | None, asked: dict[str, Any]) -> bool:
+def _same(event: Event, ticket: int | None, request: dict[str, Any]) -> bool:
     """Whether an event of an older release, which did not keep what was asked for, can be what is asked for."""
-    given = {name: value for name, value in asked.items() if value is not None and name in event.payload}
+    given = {name: value for name, value in request.items() if value is not None and name in event.payload}
     return (ticket is None or event.ticket == ticket) and all(
         _plain(value) == _plain(event.payload[name]) for name, value in given.items()
     )

@@ -98,13 +98,13 @@ def split(
 
     Example: apportion split ads --budget 6000
     """
-    from apportion.campaigns.content import split_content, unit_of
+    from apportion.campaigns.content import split_content
     from apportion.cli import show
 
     campaign = open_campaign(name, db)
     given = campaign.split(budget, key=key)
     if json:
-        show.show_json(split_content(campaign.name, unit_of(campaign), given))
+        show.show_json(split_content(campaign.name, campaign.unit, given))
     else:
         show.show_split(campaign, given)
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from apportion.allocation.beliefs import Belief, Beliefs
+from apportion.allocation.decision import Decision
 from apportion.allocation.split import Split
 from apportion.campaigns.check import Check
 from apportion.campaigns.events import Event
@@ -43,9 +44,9 @@ class ToldBeliefs(Beliefs):
             resource=np.array([row.resource for row in rows], dtype=float),
             information=np.array([row.information for row in rows], dtype=float),
         )
-        chances = np.isfinite([row.probability_best for row in rows])
-        playing = chances if chances.any() else None  # without σ none has a chance, and all may take part
-        super().__init__(names, sums, scale.sigma, math.nan, scale.level, scale.minimise, scale.learned, playing)
+        known = np.isfinite([row.probability_best for row in rows])
+        in_play = known if known.any() else None  # without σ none has a probability, and all may take part
+        super().__init__(names, sums, **scale._asdict(), rho=math.nan, in_play=in_play)
         self._rows = list(rows)
 
     @functools.cached_property
@@ -80,17 +81,17 @@ class ToldSplit(Split):
         names = [arm["arm"] for arm in arms]
         shares = np.array([arm["share"] for arm in arms], dtype=float)
         amounts = np.array([arm["amount"] for arm in arms], dtype=float)
-        super().__init__(
-            told["ticket"], float(told["budget"]), names, shares, amounts, shares, _Elsewhere(), shares,
-            beliefs(arms, scale_of(told)),
-        )  # fmt: skip
+        decision = Decision(
+            told["ticket"], float(told["budget"]), tuple(names), None, shares, shares, amounts, memory=shares
+        )
+        super().__init__(decision, _Elsewhere(), beliefs(arms, scale_of(told)))
         self._told_note: str = told["note"]
         self._told_reasons = [arm["reason"] for arm in arms]
 
     @functools.cached_property
     def reasons(self) -> Mapping[str, str]:
         """Why each arm got its share, in plain words."""
-        return MappingProxyType(dict(zip(self._names, self._told_reasons)))
+        return MappingProxyType(dict(zip(self._decision.arms, self._told_reasons)))
 
     @property
     def note(self) -> str:  # type: ignore[override]

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from apportion._common import validation
-from apportion.allocation.arms import by_name
+from apportion.allocation.arms import Arm, by_name
 from apportion.allocation.beliefs import Beliefs
 from apportion.allocation.split import Split
-from apportion.campaigns.campaign import Arm, campaign_name
+from apportion.campaigns.campaign import campaign_name
 from apportion.campaigns.check import Check
 from apportion.campaigns.events import Event
 from apportion.campaigns.files import Imported
@@ -150,6 +150,11 @@ class RemoteCampaign:
     def settings(self) -> Settings:
         """What the campaign is run by, as of now."""
         return rebuild.settings(self._read("settings"))
+
+    @property
+    def unit(self) -> str | None:
+        """What the budget is counted in."""
+        return self.settings.unit
 
     @property
     def arms(self) -> tuple[Arm, ...]:

@@ -112,12 +112,12 @@ def test_a_write_that_cannot_be_kept_leaves_the_others_alone(db, campaign):
     """Neither one that cannot be written down, nor one that the database refuses half-way."""
 
     def unwritable(mine):
-        with mine._writing() as book:
-            book.note("setting", {"changes": object()})
+        with mine.transactions.write() as transaction:
+            transaction.append("setting", {"changes": object()})
 
     def taken(mine):
-        with mine._writing() as book:
-            book.session.append(mine._id, mine.events(limit=1))
+        with mine.transactions.write() as transaction:
+            transaction.session.append(mine._id, mine.events(limit=1))
 
     works = [lambda mine: mine.split().ticket, unwritable, taken] * 3
     answers = at_once(db, campaign, *works)

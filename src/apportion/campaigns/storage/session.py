@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
-from apportion.campaigns.events import Event, intact, written
+from apportion.campaigns.events import Event, intact, payload_text
 from apportion.campaigns.storage.schema import campaigns, events, snapshots
 from apportion.errors import Conflict, UnknownName
 
@@ -153,7 +153,7 @@ class Session:
         """Add events; `Conflict` where a number or a key is taken."""
         rows = [
             {"campaign": campaign, "number": event.number, "at": event.at, "kind": event.kind,
-             "ticket": event.ticket, "key": event.key, "payload": written(event.payload)}
+             "ticket": event.ticket, "key": event.key, "payload": payload_text(event.payload)}
             for event in new
         ]  # fmt: skip
         self.wrote = True

@@ -123,7 +123,7 @@ def import_content(campaign: Campaign, content: bytes, file: str, **options: Any
         path = Path(folder) / title
         try:
             path.write_bytes(content)
-            return files.import_history(campaign, path, **options)
+            return campaign.import_history(path, **options)
         except (InvalidValue, OSError, ValueError) as error:
             if isinstance(error, InvalidValue):
                 raise InvalidValue(str(error).replace(str(path), title)) from None

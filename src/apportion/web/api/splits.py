@@ -8,7 +8,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request
 
 from apportion.campaigns.campaign import Campaign
-from apportion.campaigns.content import split_content, unit_of
+from apportion.campaigns.content import split_content
 from apportion.web.api import examples, requests, responses
 from apportion.web.api.describe import PREFIX, TAGGED, Key, Name, Ticket, told
 from apportion.web.guard.users import Reader, Writer
@@ -29,7 +29,7 @@ def split(request: Request, name: Name, user: Writer, body: requests.AskSplit | 
     campaign = open_campaign(request, name)
     with campaign.together():  # the unit of the same moment, without another look at the database
         given = campaign.split(None if body is None else body.budget, key=key)
-        unit = unit_of(campaign)
+        unit = campaign.unit
     where = f"{PREFIX}/campaigns/{quote(name, safe='')}/splits/{given.ticket}"
     return answer(split_content(name, unit, given), 201, {"Location": where})
 
@@ -44,7 +44,7 @@ def split(request: Request, name: Name, user: Writer, body: requests.AskSplit | 
 def explain(request: Request, name: Name, ticket: Ticket, user: Reader) -> Any:
     """The split of a ticket with the beliefs and reasons of its time."""
     campaign = open_campaign(request, name)
-    return tagged(request, campaign.version, lambda: split_content(name, unit_of(campaign), campaign.explain(ticket)))
+    return tagged(request, campaign.version, lambda: split_content(name, campaign.unit, campaign.explain(ticket)))
 
 
 @router.post(

@@ -101,7 +101,7 @@ def leading(status: Status) -> Leading | None:
     """Who leads; None before any outcome, and as long as the best mean is no likelier the best than any arm."""
     if status.leader is None:
         return None
-    chance, arms = status.beliefs[status.leader].probability_best, int(status.beliefs.playing.sum())
+    chance, arms = status.beliefs[status.leader].probability_best, int(status.beliefs.in_play.sum())
     if math.isnan(chance):
         return Leading(status.leader, None)
     # An even chance comes out of a quadrature: a hundredth above it is nothing.

@@ -12,7 +12,6 @@ from apportion._common.formatting import readable
 from apportion.allocation.beliefs import Beliefs
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.events import Event
-from apportion.campaigns.replay import Replay
 
 # A chart shows at most so many moments and steps; the export has all of them.
 MOMENTS = 160
@@ -80,7 +79,7 @@ class Chart:
         self._begin()
 
     def _begin(self) -> None:
-        self._replay = Replay(self._campaign)
+        self._replay = self._campaign.replay()
         self._moments: list[Moment] = []
         self._given: list[Given] = []
         self._marks = Marks()
@@ -119,7 +118,7 @@ class Chart:
         moments, steps = apart(periods, MOMENTS), apart(periods, STEPS)
         self._moments = [moment for moment in self._moments if moment.period % moments == 0]
         self._given = [given for given in self._given if (given.ticket - 1) % steps == 0]
-        for step in self._replay.news(upto):
+        for step in self._replay.steps(upto):
             event = step.event
             if step.before is not None and step.ended and step.ended % moments == 0:
                 self._moments.append(_moment(step.ended, step.before.allocator.beliefs()))

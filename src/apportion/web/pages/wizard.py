@@ -15,7 +15,7 @@ from starlette.datastructures import FormData, UploadFile
 
 from apportion._common import validation
 from apportion._common.formatting import readable
-from apportion.allocation.arms import Roster
+from apportion.allocation.arms import Arms
 from apportion.campaigns.campaign import Campaign, campaign_name
 from apportion.campaigns.files import import_history, read_history
 from apportion.campaigns.settings import SETTINGS
@@ -157,7 +157,7 @@ def _wanted(typed: dict[str, str], rows: list[dict[str, str]]) -> Wanted:
     maximum = {arm: value for arm, value in high.items() if value is not None}
     if not arms:
         raise InvalidValue("At least one arm is needed: write the names of the options in step 1.")
-    Roster(arms, minimum, maximum, None)
+    Arms(arms, minimum, maximum, None)
     if not given("budget"):
         raise InvalidValue("The budget per period is missing: write it in step 1.")
     budget = number(given("budget"), "the budget")
