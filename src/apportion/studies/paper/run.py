@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from apportion._common import validation
-from apportion._common.compiled import package_digest
+from apportion._common.sources import simulation_digest
 from apportion.errors import IncompatibleState
 from apportion.studies.finished import Entries, Finished, FinishedWork, source_digest
 from apportion.studies.paper import runs
@@ -101,7 +101,7 @@ class Progress:
 
 def key_of(section: Section, sizes: Sizes, seed: int) -> dict[str, Any]:
     """What the numbers of a section depend on."""
-    code = source_digest(section.module, runs.__name__, more=package_digest())
+    code = source_digest(section.module, runs.__name__, more=simulation_digest())
     return {
         "section": section.name, "effort": sizes._asdict(), "seed": seed, "leaping": runs.leaping(), "code": code,
     }  # fmt: skip
