@@ -227,7 +227,7 @@ def test_a_forecast_is_the_same_for_the_same_seed_and_refuses_what_takes_too_lon
         ("GET", "/api/v1/nothing", None, 404, "not-found",
          "There is nothing at '/api/v1/nothing'; the API is described at /api/reference."),
         ("PUT", f"{ADS}/settings", {}, 405, "method-not-allowed",
-         f"PUT is not done at '{ADS}/settings'; allowed: GET, PATCH."),
+         "Method PUT is not allowed here; allowed: GET, PATCH."),
     ],
 )  # fmt: skip
 def test_every_refusal_is_one_sentence_in_one_shape_and_changes_nothing(

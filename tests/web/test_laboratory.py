@@ -23,7 +23,8 @@ from apportion.errors import InvalidValue, UnknownName
 from apportion.policies import POLICIES
 from apportion.studies.scenarios import SCENARIOS
 from apportion.theory.guarantee import guaranteed_regret
-from apportion.web.laboratory import experiments, findings, transition
+from apportion.web.laboratory import chunks, experiments, findings, transition
+from apportion.web.laboratory import run as runs_module
 from apportion.web.laboratory.catalogue import describe_policies, presets, unit_scenario
 from apportion.web.laboratory.experiments import Busy, Laboratory
 from apportion.web.laboratory.limits import read_experiment, seconds_of
@@ -75,8 +76,8 @@ def events_of(text):
     ("threads", "chunk", "largest"), [(1, 1e-9, 1), (2, 1e-9, 1), (2, 0.002, 7), (3, 10.0, 2_000)]
 )
 def test_the_numbers_are_those_of_simulate_however_they_are_cut(monkeypatch, threads, chunk, largest):
-    monkeypatch.setattr(experiments, "CHUNK_SECONDS", chunk)
-    monkeypatch.setattr(experiments, "LARGEST_CHUNK", largest)
+    monkeypatch.setattr(chunks, "CHUNK_SECONDS", chunk)
+    monkeypatch.setattr(chunks, "LARGEST_CHUNK", largest)
     laboratory = Laboratory(threads)
     try:
         name, found = play(laboratory, SMALL)[-1]
@@ -214,7 +215,7 @@ def test_bounds_lie_on_their_side_of_what_was_measured(laboratory):
 
 
 def test_events_come_in_order_and_progress_only_grows(laboratory, monkeypatch):
-    monkeypatch.setattr(experiments, "EVENT_SECONDS", 0.0)
+    monkeypatch.setattr(runs_module, "EVENT_SECONDS", 0.0)
     events = play(laboratory, {**SMALL, "seed": 8})
     names = [name for name, _ in events]
     assert names[0] == "started"
@@ -227,7 +228,7 @@ def test_events_come_in_order_and_progress_only_grows(laboratory, monkeypatch):
 
 
 def test_the_same_again_is_kept_and_the_oldest_makes_room(laboratory, monkeypatch):
-    monkeypatch.setattr(experiments, "MOST_KEPT", 2)
+    monkeypatch.setattr(experiments, "MOST_RESULTS", 2)
     first = play(laboratory, SMALL)[-1][1]
     again = play(laboratory, SMALL)
     assert [name for name, _ in again] == ["started", "result"]
@@ -235,7 +236,7 @@ def test_the_same_again_is_kept_and_the_oldest_makes_room(laboratory, monkeypatc
     for seed in (11, 12):
         play(laboratory, {**SMALL, "seed": seed})
     assert "kept" not in play(laboratory, SMALL)[-1][1]
-    monkeypatch.setattr(experiments, "KEPT_SECONDS", -1.0)
+    monkeypatch.setattr(experiments, "RESULT_SECONDS", -1.0)
     assert "kept" not in play(laboratory, SMALL)[-1][1]
 
 
@@ -281,7 +282,7 @@ def test_a_failure_inside_a_run_is_a_sentence(laboratory, monkeypatch):
     def broken(chunk):
         raise ZeroDivisionError("by chance")
 
-    monkeypatch.setattr(experiments, "run_chunk", broken)
+    monkeypatch.setattr(runs_module, "run_chunk", broken)
     name, data = play(laboratory, SMALL)[-1]
     assert name == "failed"
     assert data["detail"].startswith("The experiment stopped: ZeroDivisionError: by chance.")
@@ -530,7 +531,7 @@ def test_a_run_needs_no_folder_to_be_cancelled_where_it_runs(laboratory, tmp_pat
 def quick_transition(monkeypatch):
     monkeypatch.setattr(transition, "HORIZON", 60)
     monkeypatch.setattr(transition, "REPLICATIONS", 5)
-    monkeypatch.setattr(transition, "POWERS", (0.0, 0.5, 1.0))
+    monkeypatch.setattr(transition, "B_VALUES", (0.0, 0.5, 1.0))
 
 
 def test_the_slider_has_every_b_simulated_once(laboratory, quick_transition, monkeypatch):

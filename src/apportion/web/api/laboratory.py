@@ -13,8 +13,9 @@ from apportion.web.api.describe import refusal, told
 from apportion.web.api.requests import RequestModel, field
 from apportion.web.guard.problems import problem
 from apportion.web.guard.users import Writer
-from apportion.web.laboratory.experiments import Busy, Run, laboratory
+from apportion.web.laboratory.experiments import Busy, laboratory
 from apportion.web.laboratory.limits import read_experiment, seconds_of
+from apportion.web.laboratory.run import Run
 from apportion.web.shared import answer
 from apportion.web.streams import EventAnswer
 

@@ -1,4 +1,4 @@
-"""What goes wrong, told in one shape: RFC 9457 problem details with the sentence that the command line prints.
+"""What goes wrong, in one shape: RFC 9457 problem details with the sentence that the command line prints.
 
 `type` is an address on the API reference page, `error` the name of the exception class: a client can raise it again.
 """
@@ -28,9 +28,13 @@ from apportion.errors import (
     StoreUnavailable,
     UnknownName,
 )
+from apportion.web.guard.faults import pointer_of, sentence_of
 from apportion.web.guard.users import Refused, SignInNeeded
 
 MEDIA_TYPE = "application/problem+json"
+
+# As many faults of a request are listed.
+MOST_FAULTS = 20
 
 log = logging.getLogger("apportion.web")
 
@@ -50,15 +54,15 @@ KINDS = (
     Kind("infeasible", 422, "No split satisfies the bounds; nothing was changed", "Infeasible"),
     Kind("unknown-name", 404, "There is no campaign, ticket, arm or policy of that name", "UnknownName"),
     Kind("conflict", 409, "The request contradicts what is already recorded; nothing was changed", "Conflict"),
-    Kind("incompatible-state", 500, "What is kept is damaged, or of another release", "IncompatibleState"),
+    Kind("incompatible-state", 500, "What is stored is damaged, or of another release", "IncompatibleState"),
     Kind("unavailable", 503, "The database cannot be used now; nothing was changed", "StoreUnavailable"),
     Kind("bad-request", 400, "The request cannot be read"),
     Kind("unauthorised", 401, "A token is needed"),
     Kind("forbidden", 403, "This is not allowed"),
     Kind("not-found", 404, "There is nothing at this address"),
-    Kind("method-not-allowed", 405, "This address does not do that"),
+    Kind("method-not-allowed", 405, "The method is not allowed at this address"),
     Kind("too-large", 413, "The request is too large"),
-    Kind("unsupported-media-type", 415, "The body is of a kind that is not read here"),
+    Kind("unsupported-media-type", 415, "The body is of a type that is not read here"),
     Kind("internal-error", 500, "Something went wrong in the service"),
 )
 _BY_NAME = {kind.name: kind for kind in KINDS}
@@ -106,7 +110,7 @@ def of_error(request: Request, error: ApportionError) -> Response:
         # Where the database is, is for the log and not for whoever asks.
         sentence = sentence.replace(f" {display_url(database_url(request.app.state.db))}", "")
         headers = {"Retry-After": "1"} if name == "unavailable" else None
-    return _told(request, problem(name, sentence, headers=headers), sentence)
+    return _respond(request, problem(name, sentence, headers=headers), sentence)
 
 
 def internal(request: Request, error: BaseException) -> Response:
@@ -114,7 +118,7 @@ def internal(request: Request, error: BaseException) -> Response:
     number = secrets.token_hex(4)
     log.error("error %s at %s %s", number, request.method, request.url.path, exc_info=error)
     sentence = f"Something went wrong in the service; its log has more under {number}."
-    return _told(request, problem("internal-error", sentence), sentence)
+    return _respond(request, problem("internal-error", sentence), sentence)
 
 
 # Handlers
@@ -135,7 +139,7 @@ async def _on_error(request: Request, error: Any) -> Response:
 
 async def _on_refused(request: Request, error: Any) -> Response:
     headers = {"WWW-Authenticate": 'Bearer realm="apportion"'} if error.status == 401 else None
-    return _told(request, problem(error.status, error.sentence, headers=headers), error.sentence)
+    return _respond(request, problem(error.status, error.sentence, headers=headers), error.sentence)
 
 
 async def _on_sign_in(request: Request, error: Any) -> Response:
@@ -144,17 +148,17 @@ async def _on_sign_in(request: Request, error: Any) -> Response:
 
 
 async def _on_http(request: Request, error: Any) -> Response:
-    status, path = error.status_code, validation.shown(request.url.path)
-    sentence = str(error.detail)
+    status, sentence = error.status_code, str(error.detail)
     if status == 404 and sentence == "Not Found":
+        path = validation.shown(request.url.path)
         sentence = f"There is nothing at {path}; the API is described at /api/reference."
     elif status == 405:
         allowed = ", ".join(_allowed_methods(request))
-        sentence = f"{request.method} is not done at {path}; allowed: {allowed}."
+        sentence = f"Method {request.method} is not allowed here; allowed: {allowed}."
         error.headers = {"Allow": allowed}
     elif status == 400 and "parsing the body" in sentence:
         sentence = "The body cannot be read as JSON."
-    return _told(request, problem(status, sentence, headers=error.headers), sentence)
+    return _respond(request, problem(status, sentence, headers=error.headers), sentence)
 
 
 def _allowed_methods(request: Request) -> list[str]:
@@ -175,78 +179,27 @@ async def _on_validation(request: Request, error: Any) -> Response:
     if whole_body and request.url.path.startswith("/api/") and not media_type.endswith("json"):
         given = f"got {media_type[:60]}" if media_type else "none was given"
         sentence = f"The body must be JSON, sent with `Content-Type: application/json`; {given}."
-        return _told(request, problem("unsupported-media-type", sentence), sentence)
+        return _respond(request, problem("unsupported-media-type", sentence), sentence)
     if faults[0]["type"] == "json_invalid":
         why = str(faults[0].get("ctx", {}).get("error", "")).rstrip(".")
         sentence = f"The body is not JSON: {why} at character {faults[0]['loc'][-1]}."
-        return _told(request, problem("bad-request", sentence), sentence)
-    told = [{"pointer": _pointer(fault["loc"]), "detail": sentence_of(fault)} for fault in faults[:20]]
-    sentence = told[0]["detail"]
-    return _told(request, problem("invalid-value", sentence, errors=told), sentence)
-
-
-def _pointer(loc: Sequence[Any]) -> str:
-    """Where the fault is, as a JSON pointer in the body, or the name of a parameter."""
-    where, *rest = loc
-    parts = [str(part).replace("~", "~0").replace("/", "~1") for part in rest]
-    return "/" + "/".join(parts) if where == "body" else f"{where}: {'/'.join(map(str, rest))}"
-
-
-# Sentences for what the library never sees: values of the wrong type
-
-_OF_ARM = {"outcomes": "outcome", "amounts": "amount", "minimum": "minimum share", "maximum": "maximum share",
-           "pinned": "pinned share"}  # fmt: skip
-_ALLOWED = {
-    "float": "a number",
-    "int": "a whole number",
-    "finite_number": "a number, finite",
-    "bool": "true or false",
-    "string": "text",
-    "list": "a list",
-    "dict": "an object with names and values",
-    "model": "an object with names and values",
-}
-
-
-def sentence_of(fault: Mapping[str, Any]) -> str:
-    """Which thing, what is allowed, what was given: a fault that pydantic found, told as the library would.
-
-    >>> sentence_of({"type": "float_type", "loc": ("body", "budget"), "input": "much"})
-    "`budget` must be a number; got 'much'."
-    """
-    kind, context = str(fault["type"]), fault.get("ctx", {})
-    parts = [str(part) for part in fault["loc"][1:]]
-    name = ".".join(parts) or "body"
-    if len(parts) >= 2 and parts[0] in _OF_ARM:
-        name = f"{_OF_ARM[parts[0]]} of '{parts[1]}'"
-    if kind == "missing":
-        return f"`{name}` must be given."
-    if kind == "extra_forbidden":
-        return f"`{name}` is not known here; leave it out."
-    if "expected" in context:
-        allowed = f"one of {str(context['expected']).replace(' or ', ', ')}"
-    elif "ge" in context:
-        allowed = f"a number of at least {context['ge']}"
-    elif "le" in context:
-        allowed = f"a number of at most {context['le']}"
-    elif kind in ("string_too_short", "string_too_long"):
-        allowed = f"text of {context.get('min_length', 0)} to {context.get('max_length', 'more')} characters"
-    else:
-        allowed = next((words for mark, words in _ALLOWED.items() if kind.startswith(mark)), "of another kind")
-    return str(validation.refuse(name, allowed, fault.get("input")))
+        return _respond(request, problem("bad-request", sentence), sentence)
+    errors = [{"pointer": pointer_of(fault), "detail": sentence_of(fault)} for fault in faults[:MOST_FAULTS]]
+    sentence = errors[0]["detail"]
+    return _respond(request, problem("invalid-value", sentence, errors=errors), sentence)
 
 
 # For people: the same sentence as a page
 
 
-def _told(request: Request, answer: Response, sentence: str) -> Response:
+def _respond(request: Request, response: Response, sentence: str) -> Response:
     """The problem, or a page that says the same where a person looks at it."""
     if request.url.path.startswith("/api/") or "text/html" not in request.headers.get("accept", ""):
-        return answer
+        return response
     from apportion.web.pages.shared import error_page
 
-    page = error_page(request, answer.status_code, sentence)
+    page = error_page(request, response.status_code, sentence)
     for name in ("allow", "retry-after", "www-authenticate"):
-        if name in answer.headers:
-            page.headers[name] = answer.headers[name]
+        if name in response.headers:
+            page.headers[name] = response.headers[name]
     return page

@@ -14,7 +14,7 @@ from apportion.model.law import Instance
 from apportion.model.sums import Floats
 from apportion.simulation.plan import Plan, gather
 from apportion.theory.guarantee import guaranteed_regret
-from apportion.web.laboratory.experiments import Part
+from apportion.web.laboratory.chunks import Part
 from apportion.web.laboratory.limits import MARKS
 
 # Beyond so many arms, the smallest shares are added up.
@@ -31,8 +31,8 @@ def findings(plan: Plan, parts: list[Part]) -> dict[str, Any]:
     world = plan.instances[0]
     only_regret = dataclasses.replace(plan, record=("regret",))
     jobs = [
-        (place, 0, dataclasses.replace(part.task, record=("regret",), last=part.total, engine="dense"))
-        for place, part in enumerate(parts)
+        (index, 0, dataclasses.replace(part.task, record=("regret",), last=part.total, engine="dense"))
+        for index, part in enumerate(parts)
     ]
     result = gather(only_regret, jobs, [{"regret": part.regret} for part in parts])
     summary = result.summary().reset_index()
@@ -88,8 +88,8 @@ def layers(shares: Floats, world: Instance) -> list[dict[str, Any]]:
     main = order
     if len(order) > SHOWN_ARMS + 1:
         mass = shares.mean(axis=0)
-        kept = {order[0], *sorted(order[1:], key=lambda arm: -float(mass[arm]))[: SHOWN_ARMS - 1]}
-        main = [arm for arm in order if arm in kept]
+        largest = {order[0], *sorted(order[1:], key=lambda arm: -float(mass[arm]))[: SHOWN_ARMS - 1]}
+        main = [arm for arm in order if arm in largest]
     found: list[dict[str, Any]] = [{"arms": [arm], "share": shares[:, arm].tolist()} for arm in main]
     rest = [arm for arm in order if arm not in main]
     if rest:
@@ -118,12 +118,12 @@ def bounds(plan: Plan, periods: Any, labels: list[str]) -> list[dict[str, Any]]:
                 "values": np.where(periods >= 3, slope * np.log(periods), math.nan).tolist(),
                 "words": "For b up to 1/2 no consistent policy grows more slowly in the long run (Theorem 3).",
             })  # fmt: skip
-    for place, kind in enumerate(plan.describe()["policies"]):
+    for index, kind in enumerate(plan.describe()["policies"]):
         value = guaranteed_regret(kind, world.means, horizon=plan.horizon, proxy=world.noise.proxy, **setting)
         if value is not None:
             number = PROOFS[kind["informed"]]
             found.append({
-                "kind": "upper", "policy": place, "label": f"guarantee of {labels[place]}",
+                "kind": "upper", "policy": index, "label": f"guarantee of {labels[index]}",
                 "values": [value] * len(periods),
                 "words": f"Its expected regret up to the horizon is at most {readable(value)} ({number}).",
             })  # fmt: skip
@@ -136,13 +136,13 @@ def finding(rows: list[dict[str, Any]], horizon: int) -> str:
     if not ranked:
         return "Oracle knows the best arm and loses nothing."
     first = ranked[0]
-    told = f"After {horizon:,} periods {first['policy']} has lost the least: {readable(first['mean'])} on average"
+    best = f"After {horizon:,} periods {first['policy']} has lost the least: {readable(first['mean'])} on average"
     if len(ranked) == 1:
-        return f"{told}."
+        return f"{best}."
     second = ranked[1]
     doubt = 2.0 * math.hypot(first["se"], second["se"])
     if math.isnan(doubt):
-        return f"{told}; one run says nothing about chance."
+        return f"{best}; one run says nothing about chance."
     if second["mean"] - first["mean"] <= doubt:
-        return f"{told}, too close to {second['policy']} ({readable(second['mean'])}) to tell them apart."
-    return f"{told}; next is {second['policy']} with {readable(second['mean'])}."
+        return f"{best}, too close to {second['policy']} ({readable(second['mean'])}) to tell them apart."
+    return f"{best}; next is {second['policy']} with {readable(second['mean'])}."

@@ -13,16 +13,17 @@ from apportion.policies import POLICIES, find_policy
 from apportion.simulation.families import means_of
 from apportion.simulation.plan import Informed, Plan, make_plan
 
+# Periods at which curves are drawn.
 MARKS = 60
 MOST_POLICIES = 8
 MOST_ARMS = 200
 MOST_BYTES = 200_000_000
 # Seconds of one core, as estimated. One replication cannot be interrupted.
-LONGEST_REPLICATION = 1.0
-LONGEST_EXPERIMENT = 1_200.0
+LONGEST_REPLICATION_SECONDS = 1.0
+LONGEST_EXPERIMENT_SECONDS = 1_200.0
 # Nanoseconds for an arm and a period, measured on one core; and seconds for a leap over all periods of a run.
-COST = {"Recommended": 200.0, "Odds": 200.0, "Maillard": 100.0, "Matching": 1_500.0}
-USUAL_COST = 30.0
+NANOSECONDS = {"Recommended": 200.0, "Odds": 200.0, "Maillard": 100.0, "Matching": 1_500.0}
+USUAL_NANOSECONDS = 30.0
 LEAP_SECONDS = 0.005
 
 
@@ -85,12 +86,12 @@ def seconds_of(plan: Plan) -> tuple[float, float]:
     """An estimate of the work, in seconds of one core: the longest replication, and all of them."""
     world = plan.instances[0]
     longest = total = 0.0
-    for place in range(len(plan.policies)):
-        policy = plan.policy(place, world)
+    for index in range(len(plan.policies)):
+        policy = plan.policy(index, world)
         if plan.engine_for(policy, world) == "leap":
             each = LEAP_SECONDS
         else:
-            each = 1e-9 * COST.get(type(policy).__name__, USUAL_COST) * plan.horizon * world.arms
+            each = 1e-9 * NANOSECONDS.get(type(policy).__name__, USUAL_NANOSECONDS) * plan.horizon * world.arms
         longest, total = max(longest, each), total + each * plan.replications
     return longest, total
 
@@ -99,16 +100,16 @@ def require_moderate(plan: Plan) -> None:
     """Refuse what would not end, not stop when asked to, or not fit."""
     longest, total = seconds_of(plan)
     elsewhere = "`apportion simulate` runs larger ones"
-    if longest > LONGEST_REPLICATION:
+    if longest > LONGEST_REPLICATION_SECONDS:
         raise InvalidValue(
-            f"`horizon` must be short enough for one run to take about {LONGEST_REPLICATION:g} s, so that cancel "
-            f"works at once; got {plan.horizon:,} periods of {plan.instances[0].arms} arms, about {longest:,.0f} s a "
-            f"run. Take fewer periods or arms, or policies that can leap over periods; {elsewhere}."
+            f"`horizon` must be short enough for one run to take about {LONGEST_REPLICATION_SECONDS:g} s, so that "
+            f"cancel works at once; got {plan.horizon:,} periods of {plan.instances[0].arms} arms, about "
+            f"{longest:,.0f} s a run. Take fewer periods or arms, or policies that leap over periods; {elsewhere}."
         )
-    if total > LONGEST_EXPERIMENT:
+    if total > LONGEST_EXPERIMENT_SECONDS:
         raise InvalidValue(
-            f"`replications` must be few enough for about {LONGEST_EXPERIMENT / 60:.0f} minutes of one core; got "
-            f"{plan.replications:,}, about {total / 60:,.0f} minutes. Take fewer replications, periods, arms or "
+            f"`replications` must be few enough for about {LONGEST_EXPERIMENT_SECONDS / 60:.0f} minutes of one core; "
+            f"got {plan.replications:,}, about {total / 60:,.0f} minutes. Take fewer replications, periods, arms or "
             f"policies; {elsewhere}."
         )
     needed = 8 * len(plan.marks) * plan.replications * len(plan.policies)

@@ -1,4 +1,4 @@
-"""The phase transition at b = 1/2 for the slider of the laboratory: real simulations, kept for the whole process."""
+"""The phase transition at b = 1/2 for the slider of the laboratory: real simulations, each run once per process."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from apportion.policies.recommended import Recommended
 from apportion.simulation.families import one_good_arm
 from apportion.simulation.plan import Informed, make_plan
 from apportion.simulation.task import run_task
-from apportion.web.laboratory.experiments import Event, Laboratory
+from apportion.web.laboratory.experiments import Laboratory
+from apportion.web.laboratory.run import Event
 
-POWERS = tuple(round(0.05 * step, 2) for step in range(21))
+B_VALUES = tuple(round(0.05 * step, 2) for step in range(21))
 ARMS = (2, 5, 10, 20)
 USUAL_ARMS = 10
 GAP, HORIZON, REPLICATIONS, SEED, MARKS = 0.5, 2_000, 100, 1, 30
@@ -39,25 +40,25 @@ POOLING, DIVIDING = 0, 1
 Point = dict[str, Any]
 
 
-def coarse_to_fine(powers: tuple[float, ...]) -> list[float]:
+def coarse_to_fine(b_values: tuple[float, ...]) -> list[float]:
     """The ends, the middle, then the middles of what is left: the shape of the curve is there early.
 
     >>> coarse_to_fine((0.0, 0.25, 0.5, 0.75, 1.0))
     [0.5, 0.0, 1.0, 0.25, 0.75]
     """
-    last = len(powers) - 1
-    step, places = last, [last // 2, 0, last]
+    last = len(b_values) - 1
+    step, indices = last, [last // 2, 0, last]
     while step > 1:
         step = math.ceil(step / 2)
-        places += range(0, last, step)
-    places += range(len(powers))
-    return [powers[place] for place in dict.fromkeys(places)]
+        indices += range(0, last, step)
+    indices += range(len(b_values))
+    return [b_values[index] for index in dict.fromkeys(indices)]
 
 
-def simulate_point(arms: int, b: float, place: int) -> dict[str, Any]:
+def simulate_point(arms: int, b: float, contestant: int) -> dict[str, Any]:
     """One contestant at one b: mean regret and the mean share of the best arm over time."""
     world = Instance(one_good_arm(arms, GAP), b=b)
-    candidate = list(CONTESTANTS.values())[place]
+    candidate = list(CONTESTANTS.values())[contestant]
     plan = make_plan(
         [candidate], [world], HORIZON, REPLICATIONS, SEED, ("regret", "shares"), MARKS, False, "dense"
     )  # fmt: skip
@@ -73,7 +74,7 @@ def simulate_point(arms: int, b: float, place: int) -> dict[str, Any]:
     }
 
 
-def gathered(arms: int, b: float, found: list[dict[str, Any]]) -> Point:
+def make_point(arms: int, b: float, found: list[dict[str, Any]]) -> Point:
     """A point of the slider: the curves of every contestant, and what they mean in words."""
     toy = theory.toy_example(arms, b)
     ends = [(one["regret"][-1], one["error"][-1]) for one in found]
@@ -124,12 +125,12 @@ def words(arms: int, b: float, ends: list[tuple[float, float]]) -> dict[str, str
     return {"why": why, "example": example, "measured": measured, "best": best}
 
 
-def better_from(points: list[Point], place: int) -> float | None:
+def better_from(points: list[Point], contestant: int) -> float | None:
     """The smallest b from which on a contestant loses less than pooling, at every b that was tried."""
     found = None
     for point in reversed(points):
         ends = [policy["regret"][-1] for policy in point["policies"]]
-        if ends[place] >= ends[POOLING]:
+        if ends[contestant] >= ends[POOLING]:
             break
         found = float(point["b"])
     return found
@@ -167,31 +168,31 @@ class Transition:
 
     async def events(self, arms: int) -> AsyncIterator[Event]:
         """`started`, a `point` for every b, and `done`. What is not there yet is computed in between."""
-        order = coarse_to_fine(POWERS)
+        order = coarse_to_fine(B_VALUES)
         yield "started", {
-            "arms": arms, "total": len(order), "powers": list(POWERS), "policies": list(CONTESTANTS), "gap": GAP,
+            "arms": arms, "total": len(order), "powers": list(B_VALUES), "policies": list(CONTESTANTS), "gap": GAP,
             "horizon": HORIZON, "replications": REPLICATIONS, "seed": SEED,
         }  # fmt: skip
         for b in order:
             yield "point", await self._point(arms, b)
-        yield "done", {"arms": arms, "words": summary_words([self._points[arms, b] for b in POWERS])}
+        yield "done", {"arms": arms, "words": summary_words([self._points[arms, b] for b in B_VALUES])}
 
     async def _point(self, arms: int, b: float) -> Point:
         key = arms, b
         if key not in self._points:
-            async with self._locks.setdefault(key, asyncio.Lock()):  # two visitors share the work
+            async with self._locks.setdefault(key, asyncio.Lock()):  # two requests share the work
                 if key not in self._points:
                     loop, pool = asyncio.get_running_loop(), self._laboratory.pool
                     work = [
-                        loop.run_in_executor(pool, simulate_point, arms, b, place)
-                        for place in range(len(CONTESTANTS))
+                        loop.run_in_executor(pool, simulate_point, arms, b, contestant)
+                        for contestant in range(len(CONTESTANTS))
                     ]
                     try:
                         found = await asyncio.gather(*work)
                     finally:
                         for one in work:
                             one.cancel()
-                    self._points[key] = gathered(arms, b, found)
+                    self._points[key] = make_point(arms, b, found)
         return self._points[key]
 
 

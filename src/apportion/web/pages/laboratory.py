@@ -57,11 +57,11 @@ def _offer() -> dict[str, Any]:
 @pages.get("/laboratory")
 def show_laboratory(request: Request, user: PageReader) -> Response:
     """The page."""
-    from apportion.web.laboratory.transition import ARMS, GAP, HORIZON, POWERS, REPLICATIONS, USUAL_ARMS
+    from apportion.web.laboratory.transition import ARMS, B_VALUES, GAP, HORIZON, REPLICATIONS, USUAL_ARMS
 
     slider = {
         "arms": ARMS, "usual": USUAL_ARMS, "gap": GAP, "horizon": HORIZON, "replications": REPLICATIONS,
-        "powers": POWERS,
+        "powers": B_VALUES,
     }  # fmt: skip
     return page(
         request, "laboratory.html", user, place="laboratory", offer=_offer(), slider=slider, count=len(POLICIES),
