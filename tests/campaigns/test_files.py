@@ -10,16 +10,9 @@ import pytest
 
 import apportion as ap
 from apportion._common.dates import order_said
-from apportion.campaigns.files import (
-    export_csv,
-    export_json,
-    export_log,
-    import_history,
-    read_history,
-    restore_json,
-    restore_log,
-)
+from apportion.campaigns.files import export_csv, export_json, export_log, import_history, restore_json, restore_log
 from apportion.campaigns.forecast import backtest, forecast
+from apportion.campaigns.history_files import read_history
 from apportion.campaigns.report import _means, _shares, campaign_page
 from apportion.testing.stores import walk
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apportion._common import parsing
+from apportion._common import parsing, tables
 from apportion.errors import InvalidValue
 
 
@@ -42,8 +42,8 @@ def test_a_text_is_read_with_either_decimal_mark(text, point, comma):
     ],
 )
 def test_the_decimal_mark_of_a_file(columns, marks):
-    assert parsing.decimals(columns) == marks
-    assert parsing.decimals(columns, "comma") == ["comma", "comma"]
+    assert tables.decimal_marks(columns) == marks
+    assert tables.decimal_marks(columns, "comma") == ["comma", "comma"]
 
 
 @pytest.mark.parametrize("value", [2.125, 12.345, -999.001, 1234.567, 0.125, 1e-7, 1e22, 5000.0, 0.1 + 0.2])
@@ -60,7 +60,7 @@ def test_a_number_that_stands_alone_must_be_clear(typed):
 
 
 def test_a_column_is_found_in_any_case_if_there_is_one():
-    assert parsing.column_place(["DATE ", "date", "arm"], "date") == 1
-    assert parsing.column_place([" Date", "arm"], "date") == 0
-    assert parsing.column_place(["date", "date"], "date") is None
-    assert parsing.column_place(["day"], "date") is None
+    assert tables.column_index(["DATE ", "date", "arm"], "date") == 1
+    assert tables.column_index([" Date", "arm"], "date") == 0
+    assert tables.column_index(["date", "date"], "date") is None
+    assert tables.column_index(["day"], "date") is None

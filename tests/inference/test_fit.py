@@ -344,7 +344,7 @@ GOOD = {"arm": ["a"] * 6, "amount": [1, 2, 4, 8, 16, 32], "outcome": [1.0, 2.5, 
         ([{"arm": "a", "amount": 1}], "`history` must have a column 'outcome' in row 1; got 'arm', 'amount'."),
         ([("a", 1)], "`history` must be rows of arm, amount, outcome in row 1; got ('a', 1)."),
         (7, "`history` must be a data frame, the path of a CSV file, columns by name, or rows; got 7."),
-        ("nowhere.csv", "`history` must be the path of a CSV file that exists; got 'nowhere.csv'."),
+        ("nowhere.csv", "The file 'nowhere.csv' cannot be read: No such file or directory."),
     ],
 )  # fmt: skip
 def test_a_history_that_cannot_be_used_gets_one_sentence(history, sentence):
@@ -389,10 +389,10 @@ def test_options_are_checked(options, sentence):
          "`amount` must be a number of at least 0 in line 3 of h.csv; got 'x'."),
         ("arm,amount,outcome\n\na,1,\n",
          "`outcome` must be a number between -1e60 and 1e60 in line 3 of h.csv; got ''."),
-        ("arm,amount,outcome\na,1,2,3\n", "`history` must have 3 values in line 2 of h.csv; got 4."),
+        ("arm,amount,outcome\na,1,2,3\n", "Row 2: 3 cells are needed; got 4."),
         ("arm,spend,outcome\na,1,2\n",
          "`history` must have a column 'amount' in h.csv; got 'arm', 'spend', 'outcome'."),
-        ("", "`history` must have columns 'arm' and 'amount' and 'outcome' in h.csv; got no columns."),
+        ("", "The file 'h.csv' is empty."),
     ],
 )  # fmt: skip
 def test_errors_in_a_file_name_the_line(text, sentence, tmp_path):
@@ -409,7 +409,7 @@ def test_files_that_are_no_csv(tmp_path):
         ap.fit_noise(tmp_path / "h.csv")
     sentence = "The file 'h.csv' cannot be read: it is not UTF-8 text, which spreadsheets save as “CSV UTF-8”."
     assert str(caught.value) == sentence  # its name only: where a service keeps it is nobody's business
-    with pytest.raises(ap.InvalidValue, match="not of a folder"):
+    with pytest.raises(ap.InvalidValue, match="cannot be read: Is a directory"):
         ap.fit_noise(tmp_path)
 
 
@@ -669,4 +669,4 @@ def test_bad_input_gets_one_sentence_and_exit_code_2(file, arguments, sentence):
 def test_a_file_that_is_not_there():
     done = apportion("fit", "nowhere.csv")
     assert done.returncode == 2
-    assert done.stderr == "`history` must be the path of a CSV file that exists; got 'nowhere.csv'.\n"
+    assert done.stderr == "The file 'nowhere.csv' cannot be read: No such file or directory.\n"

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from apportion._common import parsing, validation
-from apportion._common.dates import moment
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.events import KINDS, Event
 from apportion.campaigns.history import Line
+from apportion.campaigns.history_files import Observation, read_history
 from apportion.campaigns.storage.store import open_store
 from apportion.campaigns.transactions import Transaction, write_key
 from apportion.errors import ApportionError, Conflict, IncompatibleState, InvalidValue
@@ -27,9 +26,6 @@ VERSION = 1
 LOG_COLUMNS = ("number", "at", "kind", "ticket", "key", "arm", "amount", "outcome", "details")
 HISTORY_COLUMNS = ("ticket", "date", "arm", "advised", "amount", "outcome", "state", "recorded")
 NO_DATA = "no data"
-
-# Cells that mean "no outcome will come".
-_NOTHING = {"", "no data", "na", "n/a", "nan", "none", "null"}
 
 
 def export(campaign: Campaign, kind: str = "json") -> str:
@@ -187,16 +183,6 @@ def _cell(line: Line, column: str) -> str:
 # Import
 
 
-class Observation(NamedTuple):
-    """One line of a history file."""
-
-    row: int
-    date: str
-    arm: str
-    amount: float
-    outcome: float | None
-
-
 class Imported(NamedTuple):
     """What an import did."""
 
@@ -205,113 +191,6 @@ class Imported(NamedTuple):
     tickets: int
     arms_added: tuple[str, ...]
     digest: str
-
-
-def read_history(
-    path: str | os.PathLike[str],
-    *,
-    date: str = "date",
-    arm: str = "arm",
-    amount: str = "amount",
-    outcome: str = "outcome",
-    delimiter: str | None = None,
-    decimal: str | None = None,
-) -> tuple[list[Observation], str]:
-    """The lines of a CSV file and its digest. Every fault is named with its row; columns are mapped by name.
-
-    Lines come in the order of their dates; in that of the file where one of these is no date but a name ("week 3").
-    `decimal` is "point" or "comma"; by default the file tells it, see `apportion._common.parsing`.
-    """
-    file, given = Path(path), parsing.decimal_name(decimal)
-    try:
-        content = file.read_bytes()
-        text = content.decode("utf-8-sig")
-    except UnicodeError as error:
-        raise InvalidValue(f"The file {file.name!r} cannot be read: {parsing.NOT_UTF8}.") from error
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", "") or error
-        raise InvalidValue(f"The file {str(path)!r} cannot be read: {why}.") from error
-    if "\0" in text:
-        raise InvalidValue(f"The file {file.name!r} is not a text file.")
-    if not text.strip():
-        raise InvalidValue(f"The file {file.name!r} is empty.")
-    mark = delimiter or _delimiter(text)
-    try:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
-        header = [name.strip() for name in next(reader, [])]
-        places = {}
-        for label, column in (("date", date), ("arm", arm), ("amount", amount), ("outcome", outcome)):
-            place = parsing.column_place(header, column)
-            if place is None:
-                raise InvalidValue(
-                    f"Row 1: one column named '{column}' is needed, or say which one is the {label} "
-                    f"(`--{label}-column` on the command line); found are {', '.join(header[:20]) or 'none'}."
-                )
-            places[label] = place
-        rows = list(_rows(reader, places, len(header)))
-    except csv.Error as error:
-        raise InvalidValue(f"The file {file.name!r} is not CSV: {error}.") from error
-    except TypeError as error:
-        raise InvalidValue("`delimiter` must be one character.") from error
-    if not rows:
-        raise InvalidValue(f"The file {file.name!r} has no rows.")
-    marks = parsing.decimals([[value[label] for _, value in rows] for label in ("amount", "outcome")], given)
-    return _in_order(list(_observations(rows, *marks))), hashlib.sha256(content).hexdigest()
-
-
-def _delimiter(text: str) -> str:
-    first = text.partition("\n")[0]
-    return max((",", ";", "\t"), key=first.count)
-
-
-def _rows(reader: Any, places: Mapping[str, int], width: int) -> Iterator[tuple[int, dict[str, str]]]:
-    for cells in reader:
-        if not any(cell.strip() for cell in cells):
-            continue
-        if len(cells) != width:
-            raise InvalidValue(f"Row {reader.line_num}: {width} cells are needed; got {len(cells)}.")
-        yield reader.line_num, {label: cells[place].strip() for label, place in places.items()}
-
-
-def _observations(
-    rows: Iterable[tuple[int, dict[str, str]]], of_amounts: str | None, of_outcomes: str | None
-) -> Iterator[Observation]:
-    seen: dict[tuple[str, str], int] = {}
-    for row, value in rows:
-        if not value["date"] or len(value["date"]) > 40 or not value["date"].isprintable():
-            raise InvalidValue(f"Row {row}: the date must be a short printable text; got {value['date'][:50]!r}.")
-        name = value["arm"][1:] if value["arm"][:1] == "'" and value["arm"][1:2] in "=+-@" else value["arm"]
-        if not name or not name.isprintable():
-            raise InvalidValue(f"Row {row}: the arm must be a printable name; got {name[:50]!r}.")
-        if (value["date"], name) in seen:
-            before = seen[value["date"], name]
-            raise InvalidValue(f"Row {row}: arm '{name}' on {value['date']} was there before, in row {before}.")
-        seen[value["date"], name] = row
-        amount = _number(value["amount"], "amount", row, of_amounts)
-        if amount < 0:
-            raise InvalidValue(f"Row {row}: the amount must be a number of at least 0; got {value['amount']}.")
-        nothing = value["outcome"].lower() in _NOTHING
-        outcome = None if nothing else _number(value["outcome"], "outcome", row, of_outcomes)
-        if amount == 0 and outcome:
-            raise InvalidValue(f"Row {row}: an outcome of {value['outcome']} from an amount of 0 cannot be.")
-        yield Observation(row, value["date"], name, amount, outcome)
-
-
-def _number(text: str, label: str, row: int, decimal: str | None) -> float:
-    value = parsing.cell(text, decimal, f"Row {row}: the {label} {text[:50]!r}")
-    if value is None or abs(value) > 1e100 or 0 < abs(value) < 1e-100:
-        raise InvalidValue(f"Row {row}: the {label} must be a number; got {text[:50]!r}.")
-    return value
-
-
-def _in_order(found: list[Observation]) -> list[Observation]:
-    """By date where all are dates, else as in the file."""
-    moments = {}
-    for line in found:
-        if line.date not in moments:
-            moments[line.date] = moment(line.date, line.row)
-    known = {date: when for date, when in moments.items() if when is not None}
-    return sorted(found, key=lambda line: known[line.date]) if len(known) == len(moments) else found
 
 
 def import_history(

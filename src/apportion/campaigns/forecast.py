@@ -12,7 +12,7 @@ import numpy as np
 from apportion._common import validation
 from apportion.allocation.allocator import Allocator
 from apportion.campaigns.campaign import Campaign
-from apportion.campaigns.files import Observation
+from apportion.campaigns.history_files import Observation
 from apportion.errors import InvalidValue
 from apportion.model.exact_sums import Statistics
 from apportion.model.sums import Floats

@@ -11,6 +11,9 @@ from apportion._common import files
 from apportion.cli.campaign import Db, Json, Name
 from apportion.errors import InvalidValue
 
+LONGEST_TICKET = 15
+"""The digits of a ticket's number."""
+
 
 def import_(
     name: Name,
@@ -35,7 +38,8 @@ def import_(
     from apportion._common.dates import order_said
     from apportion._common.formatting import counted
     from apportion.campaigns.campaign import Campaign
-    from apportion.campaigns.files import import_history, read_history
+    from apportion.campaigns.files import import_history
+    from apportion.campaigns.history_files import read_history
     from apportion.cli import show
 
     columns: dict[str, Any] = {
@@ -94,10 +98,11 @@ def restore(
     Example: apportion restore ads.json --name "ads again"
     """
     from apportion._common.formatting import counted
+    from apportion._common.tables import decoded, read_bytes
     from apportion.campaigns.files import restore_json, restore_log
     from apportion.cli import show
 
-    text = read_text(file)
+    text = decoded(read_bytes(file), file.name)
     if text.lstrip()[:1] == "{":
         campaign = restore_json(text, db=db, name=name)
     else:
@@ -134,8 +139,8 @@ def report(
         show.say(f"Written: {target}")
 
 
-class Told(NamedTuple):
-    """One line of a file of outcomes."""
+class OutcomeRow(NamedTuple):
+    """One row of a file of outcomes."""
 
     ticket: int | None
     arm: str
@@ -143,52 +148,30 @@ class Told(NamedTuple):
     amount: float | None
 
 
-def read_outcomes(path: Path, decimal: str | None = None) -> list[Told]:
+def read_outcomes(path: Path, decimal: str | None = None) -> list[OutcomeRow]:
     """A CSV file with columns arm and outcome, and maybe amount and ticket; faults are named with their rows."""
-    import csv
-    import io
+    from apportion._common import tables
+    from apportion.campaigns.history_files import COLUMNS_LISTED, number_in_row, outcome_in_row
 
-    from apportion._common import parsing
-    from apportion.campaigns.files import _delimiter, _number, _rows
-
-    text = read_text(path)
-    try:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
-        header = [name.strip().lower() for name in next(reader, [])]
-        if header.count("arm") != 1 or header.count("outcome") != 1:
-            listed = ", ".join(header[:20]) or "none"
-            raise InvalidValue(f"Row 1: columns named arm and outcome are needed; found are {listed}.")
-        rows = list(_rows(reader, {name: place for place, name in enumerate(header)}, len(header)))
-    except csv.Error as error:
-        raise InvalidValue(f"The file {path.name!r} is not CSV: {error}.") from error
-    if not rows:
-        raise InvalidValue(f"The file {path.name!r} has no rows.")
-    columns = [[value.get(name, "") for _, value in rows] for name in ("amount", "outcome")]
-    of_amounts, of_outcomes = parsing.decimals(columns, parsing.decimal_name(decimal))
+    tables.decimal_name(decimal)
+    table = tables.read_table(path)
+    header = [name.lower() for name in table.header]
+    if header.count("arm") != 1 or header.count("outcome") != 1:
+        listed = ", ".join(header[:COLUMNS_LISTED]) or "none"
+        raise InvalidValue(f"Row 1: columns named arm and outcome are needed; found are {listed}.")
+    table.require_rows()
+    rows = [dict(zip(header, cells)) for cells in table.rows]
+    columns = [[cells.get(name, "") for cells in rows] for name in ("amount", "outcome")]
+    amount_mark, outcome_mark = tables.decimal_marks(columns, decimal)
     found = []
-    for row, value in rows:
-        nothing = value["outcome"].lower() in ("", "none", "no data", "na", "nan")
-        outcome = None if nothing else _number(value["outcome"], "outcome", row, of_outcomes)
-        amount = _number(value["amount"], "amount", row, of_amounts) if value.get("amount") else None
-        ticket = None
-        if value.get("ticket"):
-            if not value["ticket"].isascii() or not value["ticket"].isdigit() or len(value["ticket"]) > 15:
-                raise InvalidValue(f"Row {row}: the ticket must be a number; got {value['ticket'][:50]!r}.")
-            ticket = int(value["ticket"])
-        found.append(Told(ticket, value["arm"], outcome, amount))
+    for row, cells in zip(table.lines, rows):
+        outcome = outcome_in_row(cells["outcome"], row, outcome_mark)
+        amount = number_in_row(cells["amount"], "amount", row, amount_mark) if cells.get("amount") else None
+        ticket = cells.get("ticket") or None
+        if ticket is not None and not (ticket.isascii() and ticket.isdigit() and len(ticket) <= LONGEST_TICKET):
+            raise InvalidValue(f"Row {row}: the ticket must be a number; got {ticket[:50]!r}.")
+        found.append(OutcomeRow(None if ticket is None else int(ticket), cells["arm"], outcome, amount))
     return found
-
-
-def read_text(path: Path) -> str:
-    """A text file, or one sentence."""
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except UnicodeError as error:
-        from apportion._common.parsing import NOT_UTF8
-
-        raise InvalidValue(f"The file {path.name!r} cannot be read: {NOT_UTF8}.") from error
-    except (OSError, ValueError) as error:
-        raise InvalidValue(f"The file {str(path)!r} cannot be read: {getattr(error, 'strerror', error)}.") from error
 
 
 def write_text(path: Path, text: str) -> None:

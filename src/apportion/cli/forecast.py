@@ -61,8 +61,8 @@ def backtest(
     Example: apportion backtest history.csv --arm-column channel --amount-column spend
     """
     from apportion._common.formatting import counted
-    from apportion.campaigns.files import read_history
     from apportion.campaigns.forecast import backtest as simulate
+    from apportion.campaigns.history_files import read_history
 
     history, _ = read_history(
         file, date=date_column, arm=arm_column, amount=amount_column, outcome=outcome_column, decimal=decimal

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
-from apportion._common import validation
+from apportion._common import tables, validation
 from apportion.allocation.arms import Arm, by_name
 from apportion.allocation.beliefs import Beliefs
 from apportion.allocation.split import Split
@@ -21,7 +21,6 @@ from apportion.campaigns.settings import ChangedSettings, Settings
 from apportion.campaigns.status import Status
 from apportion.client import rebuild
 from apportion.client.transport import Transport
-from apportion.errors import InvalidValue
 from apportion.policies import Policy
 
 # How many tickets or events are asked for at once.
@@ -130,12 +129,7 @@ class RemoteCampaign:
 
         `columns` maps the names of the columns: date, arm, amount, outcome; and says `delimiter` and `decimal`.
         """
-        file = Path(path)
-        try:
-            content = file.read_bytes()
-        except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", "") or error
-            raise InvalidValue(f"The file {str(path)!r} cannot be read: {why}.") from error
+        file, content = Path(path), tables.read_bytes(path)
         known = {"date": "date_column", "arm": "arm_column", "amount": "amount_column", "outcome": "outcome_column"}
         for option in columns:
             validation.choice("column", option, (*known, "delimiter", "decimal"))

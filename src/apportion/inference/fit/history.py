@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,13 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from apportion._common import parsing, validation
+from apportion._common import tables, validation
 from apportion.errors import InvalidValue
 from apportion.inference.fit.likelihood import Floats
 
 # Beyond these, squares of ratios of amounts could leave the range of floats.
 LARGEST, SMALLEST = 1e60, 1e-60
 
+COLUMNS_LISTED = 12
 
 Wanted = tuple[str, str, str]
 
@@ -53,9 +53,9 @@ def read_history(history: Any, arm: str, amount: str, outcome: str, decimal: str
     """The observations of `history`, a data frame, a path of a CSV file, a mapping of columns, or rows.
 
     Rows are mappings with the three names, or triples (arm, amount, outcome). Other columns are ignored. `decimal`,
-    "point" or "comma", is for numbers that are text; by default these tell it, see `apportion._common.parsing`.
+    "point" or "comma", is for numbers that are text; by default it is found in them, see `apportion._common.tables`.
     """
-    given = parsing.decimal_name(decimal)
+    given = tables.decimal_name(decimal)
     wanted = (_column_name("arm", arm), _column_name("amount", amount), _column_name("outcome", outcome))
     if len(set(wanted)) < 3:
         raise validation.refuse("outcome", "a column of its own, as `arm` and `amount`", outcome)
@@ -114,87 +114,62 @@ def _from_rows(rows: list[Any], wanted: Wanted) -> _Columns:
             found.append(list(row))
         else:
             raise validation.refuse("history", f"rows of {', '.join(wanted)} in row {index + 1}", row)
-    return _Columns([[row[place] for row in found] for place in range(3)])
+    return _Columns([[row[index] for row in found] for index in range(3)])
 
 
 def _from_csv(path: Path, wanted: Wanted) -> _Columns:
-    """Comma, semicolon or tab, whichever parts the first line."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            first = file.readline()
-            file.seek(0)
-            marks = max(",;\t", key=first.count)
-            reader = csv.reader(file, delimiter=marks)
-            head = [name.strip() for name in next(reader, [])]
-            found = {name: parsing.column_place(head, name) for name in wanted}
-            places = [place for place in found.values() if place is not None]
-            if missing := [name for name, place in found.items() if place is None]:
-                raise _lacks(missing, head, f" in {path.name}")
-            values: list[list[str]] = [[], [], []]
-            lines = []
-            for row in reader:
-                if not any(cell.strip() for cell in row):
-                    continue
-                if len(row) != len(head):
-                    where = f"line {reader.line_num} of {path.name}"
-                    raise InvalidValue(f"`history` must have {len(head)} values in {where}; got {len(row)}.")
-                for column, place in zip(values, places):
-                    column.append(row[place].strip())
-                lines.append(reader.line_num)
-    except FileNotFoundError:
-        raise validation.refuse("history", "the path of a CSV file that exists", str(path)) from None
-    except IsADirectoryError:
-        raise validation.refuse("history", "the path of a CSV file, not of a folder", str(path)) from None
-    except UnicodeDecodeError:
-        raise InvalidValue(f"The file {path.name!r} cannot be read: {parsing.NOT_UTF8}.") from None
-    except csv.Error as error:
-        raise InvalidValue(f"The file {path.name!r} is not CSV: {error}.") from None
-    except OSError as error:
-        raise validation.refuse("history", f"a CSV file that can be read ({error.strerror})", str(path)) from None
-    return _Columns(values, lines, path.name)
+    """The columns of a file; other columns of it may hold anything, also quotes that do not match."""
+    table = tables.read_table(path, strict=False)
+    indices = {name: table.index_of(name) for name in wanted}
+    if missing := [name for name, index in indices.items() if index is None]:
+        raise _lacks(missing, list(table.header), f" in {table.file}")
+    return _Columns([table.column(index) for index in indices.values() if index is not None], table.lines, table.file)
 
 
 def _lacks(missing: list[str], there: list[str], where: str = "") -> InvalidValue:
     columns = "a column " if len(missing) == 1 else "columns "
     named = " and ".join(repr(name) for name in missing)
-    listed = ", ".join(repr(name) for name in there[:12]) + (", …" if len(there) > 12 else "")
+    more = ", …" if len(there) > COLUMNS_LISTED else ""
+    listed = ", ".join(repr(name) for name in there[:COLUMNS_LISTED]) + more
     return InvalidValue(f"`history` must have {columns}{named}{where}; got {listed or 'no columns'}.")
 
 
 def _checked(columns: _Columns, wanted: Wanted, decimal: str | None) -> History:
     arm, amount, outcome = wanted
     texts = [[value for value in column if isinstance(value, str)] for column in columns.values[1:]]
-    of_amounts, of_outcomes = parsing.decimals(texts, decimal)
-    places: dict[str, int] = {}
+    amount_mark, outcome_mark = tables.decimal_marks(texts, decimal)
+    indices: dict[str, int] = {}
     codes, amounts, outcomes = [], [], []
     skipped = 0
-    for index, (name, spent, came) in enumerate(zip(*columns.values)):
+    for index, (name, spent, returned) in enumerate(zip(*columns.values)):
         label = "" if name is None or name != name else str(name).strip()
         if not label:
             raise validation.refuse(arm, f"the name of an arm in {columns.row(index)}", name)
-        x = _number(spent, of_amounts, amount, columns, index)
+        x = _number(spent, amount_mark, amount, columns, index)
         if x is None or not (x == 0.0 or SMALLEST <= x <= LARGEST):
             allowed = "a number of at least 0" if x is None or x < 0 else "0 or between 1e-60 and 1e60"
             raise validation.refuse(amount, f"{allowed} in {columns.row(index)}", spent)
-        y = _number(came, of_outcomes, outcome, columns, index)
-        if x == 0.0 and (y == 0.0 or came is None or came == "" or came != came):
+        y = _number(returned, outcome_mark, outcome, columns, index)
+        if x == 0.0 and (y == 0.0 or returned is None or returned == "" or returned != returned):
             skipped += 1
             continue
         if y is None or abs(y) > LARGEST:
-            raise validation.refuse(outcome, f"a number between -1e60 and 1e60 in {columns.row(index)}", came)
+            raise validation.refuse(outcome, f"a number between -1e60 and 1e60 in {columns.row(index)}", returned)
         if x == 0.0:
-            raise validation.refuse(outcome, f"0 or missing where the {amount} is 0, in {columns.row(index)}", came)
-        codes.append(places.setdefault(label, len(places)))
+            raise validation.refuse(
+                outcome, f"0 or missing where the {amount} is 0, in {columns.row(index)}", returned
+            )
+        codes.append(indices.setdefault(label, len(indices)))
         amounts.append(x)
         outcomes.append(y)
-    return History(tuple(places), np.array(codes, np.intp), np.array(amounts), np.array(outcomes), skipped)
+    return History(tuple(indices), np.array(codes, np.intp), np.array(amounts), np.array(outcomes), skipped)
 
 
 def _number(value: Any, decimal: str | None, name: str, columns: _Columns, index: int) -> float | None:
     """`value` as a finite float; None for anything else, also for a blank."""
     if isinstance(value, str):
         where = f"`{name}` {value[:50]!r} in {columns.row(index)}"
-        return parsing.cell(value, decimal, where)
+        return tables.cell_number(value, decimal, where)
     if isinstance(value, bool) or value is None:
         return None
     try:

@@ -17,7 +17,8 @@ from apportion._common import validation
 from apportion._common.formatting import readable
 from apportion.allocation.arms import Arms
 from apportion.campaigns.campaign import Campaign, campaign_name
-from apportion.campaigns.files import import_history, read_history
+from apportion.campaigns.files import import_history
+from apportion.campaigns.history_files import read_history
 from apportion.campaigns.settings import SETTINGS
 from apportion.errors import ApportionError, Conflict, InvalidValue
 from apportion.policies.registry import DEFAULT_B
