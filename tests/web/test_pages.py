@@ -14,6 +14,7 @@ from fastapi.testclient import TestClient
 
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.files import import_history
+from apportion.campaigns.settings import SETTINGS
 from apportion.campaigns.state import CampaignState
 from apportion.campaigns.storage.tokens import Tokens
 from apportion.errors import InvalidValue
@@ -287,7 +288,7 @@ def test_settings_that_are_emptied_are_said_to_be_learned(client, db):
     assert made.settings.assumed == ("b", "sigma")
     post(client, "/campaigns/kits/settings", b="0.6", sigma="3")
     page = post(client, "/campaigns/kits/settings", sigma="", budget="120", robust="trimmed")
-    said = "Saved: budget 120, wild outcomes trimmed. From now on σ is learned from the outcomes."
+    said = "Saved: budget 120, outliers trimmed. From now on σ is learned from the outcomes."
     assert said in words(page)
     post(client, "/campaigns/kits/settings", policy="Odds", b="0.6", sigma="3")
     before = made.version
@@ -324,6 +325,26 @@ def test_the_same_level_is_typed_shown_and_said_on_every_page(client, ads, db):
     fields = {"name": "spring", "budget": "1200", "choice": "unsure", **arms("a", "b")}
     post(client, "/new", action="create", level="99.9", **fields)
     assert ads.settings.level == Campaign.open("spring", db).settings.level == 0.999
+
+
+def test_every_setting_has_a_field_on_the_page_of_a_new_campaign(client, db):
+    page = client.get("/new").text
+    for name in SETTINGS.keys() - {
+        "minimise",
+        "pinned",
+    }:  # `aim`, and the same share twice
+        assert f'name="{name}"' in page, name
+    fields = {"name": "spring", "budget": "1200", "choice": "unsure", **arms("a", "b")}
+    post(client, "/new", action="create", window="12", robust="trimmed", seed="5", policy="auto", **fields)
+    made = Campaign.open("spring", db).settings
+    assert (made.window, made.robust, made.seed, made.level) == (12, True, 5, 0.95)
+    wrong = post(client, "/new", action="create", **{**fields, "name": "summer", "window": "3", "half_life": "4"})
+    assert "window must be left out where half_life is given" in error_of(wrong)
+    assert 'name="window" value="3"' in wrong.text
+    assert "open" in re.search(r'<details id="special"([^>]*)>', wrong.text)[1]
+    assert "open" not in re.search(r'<details id="special"([^>]*)>', page)[1]
+    shown = words(post(client, "/new", action="preview", robust="trimmed", window="5", **fields))
+    assert "50 periods of this campaign" in shown
 
 
 def test_an_assumed_value_is_not_shown_as_known_until_it_is_typed(client, db):

@@ -311,9 +311,14 @@ def declared(new: Any = NewSettings, changed: Any = ChangedSettings) -> dict[str
         alternatives = [each for each in get_args(typed) if each is not type(None)]
         nullable = type(None) in get_args(typed)
         found[name] = dataclasses.replace(
-            setting, name=name, kind=_KINDS.get(alternatives[0] if nullable else typed, "policy"), nullable=nullable,
-            required=name in new.__required_keys__, changeable=name in changed.__annotations__,
-        )  # fmt: skip
+            setting,
+            name=name,
+            noun=setting.noun or f"the {name.replace('_', ' ')}",
+            kind=_KINDS.get(alternatives[0] if nullable else typed, "policy"),
+            nullable=nullable,
+            required=name in new.__required_keys__,
+            changeable=name in changed.__annotations__,
+        )
     order = list(GROUPS)
     return dict(sorted(found.items(), key=lambda item: order.index(item[1].group)))
 

@@ -9,11 +9,12 @@ from fastapi.responses import Response
 from starlette.datastructures import FormData
 
 from apportion._common import validation
-from apportion._common.formatting import readable
 from apportion.campaigns.campaign import Campaign
+from apportion.campaigns.settings import SETTINGS
 from apportion.errors import ApportionError, InvalidValue
 from apportion.web.guard.users import PageWriter
-from apportion.web.pages.campaign import TRIMMED, campaign_page, settings_fields, ticket_page
+from apportion.web.pages.campaign import campaign_page, ticket_page
+from apportion.web.pages.setting_fields import current_fields, read, said
 from apportion.web.pages.shared import (
     Form,
     campaign_path,
@@ -22,11 +23,9 @@ from apportion.web.pages.shared import (
     money,
     number,
     optional,
-    plain_percent,
     share,
     status_of,
     text,
-    whole,
 )
 from apportion.web.shared import open_campaign
 
@@ -159,10 +158,6 @@ def _change_arm(campaign: Campaign, action: str, arm: str, form: FormData) -> st
     return f"{arm} was removed. Add it again to bring it back with all that was learned."
 
 
-_WORDS = {"b": "b", "sigma": "σ", "step": "the step", "half_life": "the half-life",
-          "budget": "the budget"}  # fmt: skip
-
-
 @router.post("/campaigns/{name}/settings")
 def settings(request: Request, name: str, form: Form, user: PageWriter) -> Response:
     """Change the settings that differ from what they are."""
@@ -178,12 +173,12 @@ def settings(request: Request, name: str, form: Form, user: PageWriter) -> Respo
             status=status_of(error),
         )  # fmt: skip
     freed = [option for option in ("b", "sigma") if changes.get(option, ...) is None and option in now.assumed]
-    kept = [_said(option, getattr(now, option)) for option in changes if option not in freed]
-    said = [f"Saved: {', '.join(kept)}."] if kept else ["Saved."]
+    kept = [said(SETTINGS[option], getattr(now, option)) for option in changes if option not in freed]
+    sentences = [f"Saved: {', '.join(kept)}."] if kept else ["Saved."]
     if freed:
-        names = " and ".join(_WORDS[option] for option in freed)
-        said.append(f"From now on {names} {'is' if len(freed) == 1 else 'are'} learned from the outcomes.")
-    return go(request, f"{campaign_path(name)}#settings", " ".join(said))
+        names = " and ".join(SETTINGS[option].noun for option in freed)
+        sentences.append(f"From now on {names} {'is' if len(freed) == 1 else 'are'} learned from the outcomes.")
+    return go(request, f"{campaign_path(name)}#settings", " ".join(sentences))
 
 
 def _changes(campaign: Campaign, form: FormData) -> dict[str, Any]:
@@ -191,60 +186,18 @@ def _changes(campaign: Campaign, form: FormData) -> dict[str, Any]:
     found: dict[str, Any] = {}
     status = campaign.status()
     policy = text(form, "policy") or status.settings.policy
-    for field in settings_fields(status):
+    for field in current_fields(status):
         typed = text(form, field.name)
-        if field.name not in form or typed == field.value:
-            continue
-        if field.name in ("unit", "policy"):
-            found[field.name] = typed or None
-        elif field.name in ("horizon", "window"):
-            found[field.name] = whole(typed, "the number of periods")
-        elif field.name == "robust":
-            found[field.name] = typed == TRIMMED[True]
-        elif field.name == "budget":
-            found[field.name] = number(typed, _WORDS[field.name])
-        elif field.name == "level":
-            found[field.name] = level_of(typed)
-        else:
-            found[field.name] = optional(typed, _WORDS[field.name])
+        if field.name in form and typed != field.value:
+            found[field.name] = read(SETTINGS[field.name], typed)
     emptied = [name for name in ("b", "sigma") if found.get(name, ...) is None and name in status.settings.parameters]
     if emptied and policy == status.settings.policy != "Auto":
-        raise InvalidValue(
-            f"{_WORDS[emptied[0]]} must be a number with the policy {policy}, as only Auto learns it; got nothing."
-        )
+        noun = SETTINGS[emptied[0]].noun
+        raise InvalidValue(f"{noun} must be a number with the policy {policy}, as only Auto learns it; got nothing.")
     return found
 
 
-def _said(option: str, value: Any) -> str:
-    if option == "level":
-        return f"level {plain_percent(value)}%"
-    if option == "robust":
-        return f"wild outcomes {TRIMMED[value]}"
-    shown = readable(value) if isinstance(value, float) else "none" if value is None else str(value)
-    return f"{option.replace('_', '-').replace('sigma', 'σ')} {shown}"
-
-
 # What was typed
-
-
-def level_of(typed: str) -> float:
-    """The level of the intervals from its percentage, on every page: '95' and '95 %' are 0.95.
-
-    >>> level_of("99,5")
-    0.995
-    >>> level_of("0.95")
-    Traceback (most recent call last):
-    ...
-    apportion.errors.InvalidValue: The level of intervals must be a percentage from 50 to 99.99; got '0.95'. Did you \
-mean 95?
-    """
-    value = number(typed.rstrip("% "), "the level of intervals")
-    if not 50.0 <= value <= 99.99:
-        meant = f" Did you mean {100 * value:.10g}?" if 0.5 <= value <= 0.9999 else ""
-        raise InvalidValue(
-            f"The level of intervals must be a percentage from 50 to 99.99; got {typed[:60]!r}.{meant}"
-        )
-    return float(f"{value / 100:.12g}")  # 0.999, not what is left of 99.9 / 100
 
 
 def typed_of(form: FormData) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
@@ -12,13 +12,11 @@ from fastapi.responses import HTMLResponse, Response
 from apportion._common.formatting import percent, readable
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.status import Status
-from apportion.errors import ApportionError
-from apportion.policies import POLICIES
-from apportion.policies.registry import choose_policy
 from apportion.web.guard.users import PageReader, User
 from apportion.web.pages.leaderboard import board
 from apportion.web.pages.over_time import Charts, news
-from apportion.web.pages.shared import Typed, page, plain_number, plain_percent
+from apportion.web.pages.setting_fields import current_fields
+from apportion.web.pages.shared import Typed, page
 from apportion.web.pages.tickets import past_page, places_of, ticket_view
 from apportion.web.shared import answer, etag, open_campaign, unchanged
 
@@ -82,7 +80,7 @@ def campaign_page(
         open=[ticket_view(campaign, ticket, places) for ticket in sorted(shown, reverse=True)],
         more_open=[ticket for ticket in now.open_tickets if ticket not in shown],
         past=past_page(campaign, now.period, places, int(wanted) if wanted.isascii() and wanted.isdigit() else 1),
-        fields=settings_fields(now, typed if problems and "settings" in problems else None),
+        fields=current_fields(now, typed if problems and "settings" in problems else None),
         removed=[arm.name for arm in now.arms if arm.state == "removed"],
         leading=leading(now), level=f"{100 * now.settings.level:.6g}",
         regret=None if math.isnan(now.expected_regret) else readable(now.expected_regret),
@@ -126,72 +124,3 @@ def ticket_page(
         minimise=settings.minimise, waiting=any(row.open for row in view.rows), problems=problems or {},
         typed=typed or {},
     )  # fmt: skip
-
-
-class Field(NamedTuple):
-    """A setting as a field of the form."""
-
-    name: str
-    label: str
-    hint: str
-    value: str
-    placeholder: str = ""
-    number: bool = True
-    options: tuple[str, ...] = ()
-
-
-def settings_fields(status: Status, typed: Typed | None = None) -> list[Field]:
-    """The settings that can be changed, as they are now or as they were typed."""
-    own = status.settings
-    values: dict[str, Any] = {name: plain_number(getattr(own, name)) for name in _NUMBERS}
-    values |= {"unit": own.unit or "", "policy": own.policy, "robust": TRIMMED[own.robust]}
-    values["level"] = plain_percent(own.level)
-    placeholders = dict.fromkeys(values, "")
-    for name in own.assumed:  # to type it is to know it, even if the number is the same
-        kind, value = "learned" if own.policy == "Auto" else "assumed", getattr(own, name)
-        placeholders[name], values[name] = "not known yet" if value is None else f"{kind}: {value:.3g}", ""
-    options = {"policy": policy_names(own.b, own.sigma, own.policy), "robust": TRIMMED}
-    return [
-        Field(
-            name,
-            label,
-            hint,
-            (typed or {}).get(name, values[name]),
-            placeholders[name],
-            name in _NUMBERS,
-            options.get(name, ()),
-        )
-        for name, label, hint in _FIELDS
-    ]
-
-
-# Whether wild outcomes are trimmed, in words: no, yes.
-TRIMMED = ("counted in full", "trimmed")
-_NUMBERS = ("budget", "b", "sigma", "level", "step", "horizon", "half_life", "window")
-_FIELDS = (
-    ("budget", "Budget per period", "What each split divides unless you say otherwise."),
-    ("unit", "Unit", "EUR, hours, kits; may be empty."),
-    ("b", "b", "From 0 to 1: half the amount tells 2^(2b − 2) as much, at 0.5 half as much. A change counts "
-               "the whole history anew. Empty: Auto learns it."),
-    ("sigma", "σ", "How far the outcome of 1 unit swings by luck (standard deviation). Empty: Auto learns it."),
-    ("level", "Level of intervals, %", "At 95 an interval holds the truth with a chance of 95%, at all times at "
-                                       "once."),
-    ("step", "Step", "Amounts are multiples of this; 1 for whole units; empty for any amount."),
-    ("horizon", "Periods to come", "How many periods there will be in all, if you know."),
-    ("half_life", "Half-life", "Periods until an outcome counts half, if returns drift; empty for never."),
-    ("window", "Window", "Only so many periods count, the last ones; instead of a half-life. Empty for all."),
-    ("robust", "Wild outcomes", "Trimmed: a few wild outcomes do not decide; the intervals are then not proven."),
-    ("policy", "Policy", "How the split is decided."),
-)  # fmt: skip
-
-
-def policy_names(b: float, sigma: float | None, own: str) -> tuple[str, ...]:
-    """The policies that can be chosen by name alone, and the one there is."""
-    found = []
-    for name in POLICIES:
-        try:
-            choose_policy(name, b, sigma)
-        except ApportionError:
-            continue
-        found.append(name)
-    return tuple(dict.fromkeys((own, *found)))

@@ -11,6 +11,7 @@ import numpy as np
 from apportion._common import validation
 from apportion._common.formatting import percent, readable
 from apportion.allocation.allocator import Allocator
+from apportion.campaigns.state import ALLOCATOR_SETTINGS
 from apportion.model.sums import Floats
 from apportion.policies import Auto, Uniform
 from apportion.policies.registry import DEFAULT_B, choose_policy
@@ -84,8 +85,7 @@ def preview(
     truth = middle + spread * np.random.default_rng([seed, 1]).standard_normal((worlds, len(names)))
     sign = -1.0 if options.get("minimise") else 1.0
     shares = np.zeros((worlds, PERIODS, len(names)))
-    keep = ("horizon", "minimum", "maximum", "whole", "step", "half_life", "level", "minimise")
-    own = {name: options[name] for name in keep if name in options}
+    own = {name: options[name] for name in ALLOCATOR_SETTINGS - {"b", "sigma", "seed"} if name in options}
     for world in range(worlds):
         allocator = Allocator(
             policy, names, seed=world, b=options.get("b"), sigma=options.get("sigma"), **own

@@ -23,10 +23,10 @@ from apportion.campaigns.settings import SETTINGS
 from apportion.errors import ApportionError, Conflict, InvalidValue
 from apportion.policies.registry import DEFAULT_B
 from apportion.web.guard.users import PageReader, PageWriter, Refused, User
-from apportion.web.pages.actions import level_of, typed_of
-from apportion.web.pages.campaign import policy_names
+from apportion.web.pages.actions import typed_of
 from apportion.web.pages.preview import in_words, preview
-from apportion.web.pages.shared import Form, campaign_path, go, number, optional, page, share, status_of, text, whole
+from apportion.web.pages.setting_fields import new_fields, policy_names, read
+from apportion.web.pages.shared import Form, campaign_path, go, number, optional, page, share, status_of, text
 from apportion.web.shared import db_of, plain
 
 router = APIRouter(include_in_schema=False)
@@ -34,6 +34,9 @@ router = APIRouter(include_in_schema=False)
 ROWS = 3
 MOST_ROWS = 500
 DIFFERENCES = "30"
+# The settings that have a place of their own on the page; pinned is a smallest and largest share that are the same.
+PLACED = ("budget", "unit", "whole", "minimise", "minimum", "maximum", "pinned", "b")
+SPECIAL = tuple(name for name in SETTINGS if name not in PLACED)
 
 
 class Choice(NamedTuple):
@@ -124,9 +127,11 @@ def _page(
     request: Request, user: User, typed: dict[str, str], rows: list[dict[str, str]], **more: Any
 ) -> HTMLResponse:
     values = {"problems": {}, **more}
+    fields = new_fields(typed, ("auto", *(name for name in policy_names(0.5, 1.0, "Odds") if name != "Auto")))
     return page(
         request, "wizard.html", user, typed=typed, rows=rows, choices=CHOICES, fitted=_kept_fit(typed),
-        policies=("auto", *(name for name in policy_names(0.5, 1.0, "Odds") if name != "Auto")), **values,
+        fields=fields, special=SPECIAL,
+        special_given=any(fields[name].value not in ("", fields[name].placeholder) for name in SPECIAL), **values,
     )  # fmt: skip
 
 
@@ -181,19 +186,17 @@ def _wanted(typed: dict[str, str], rows: list[dict[str, str]]) -> Wanted:
     centre = number(given("centre") or "1", "what one unit brings")
     apart = number((given("differences") or DIFFERENCES).rstrip("% "), "the difference between arms")
     options = {
+        name: SETTINGS[name].check(read(SETTINGS[name], given(name))) for name in (*SPECIAL, "unit") if given(name)
+    }
+    options |= {
         "arms": arms,
         "budget": budget,
-        "unit": SETTINGS["unit"].check(given("unit") or None),
-        "policy": given("policy") or "auto",
         "b": b,
         "sigma": None if learns else sigma,
-        "horizon": whole(given("horizon"), "the number of periods"),
         "minimum": minimum or None,
         "maximum": maximum or None,
-        "half_life": optional(given("half_life"), "the half-life"),
-        "level": level_of(given("level")) if given("level") else 0.95,
         "minimise": typed.get("aim") == "less",
-        **({"step": optional(given("step"), "the step")} if given("step") else {"whole": bool(typed.get("whole"))}),
+        "whole": "step" not in options and bool(typed.get("whole")),
     }
     means = {str(arm): float(mean) for arm, mean in (fitted or {}).get("means", {}).items()}
     scale = abs(centre) if not means else max(abs(sum(means.values()) / len(means)), 1e-300)

@@ -1,0 +1,130 @@
+"""Settings as fields of forms, on the pages of a campaign and of a new one, made from their declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from apportion._common.formatting import readable
+from apportion.campaigns.settings import CHANGEABLE, SETTINGS, Setting
+from apportion.campaigns.status import Status
+from apportion.errors import ApportionError, InvalidValue
+from apportion.policies.registry import POLICIES, choose_policy
+from apportion.web.pages.shared import Typed, number, optional, plain_number, plain_percent, whole
+
+
+class Field(NamedTuple):
+    """A setting as a field of a form."""
+
+    name: str
+    label: str
+    hint: str
+    value: str
+    placeholder: str = ""
+    number: bool = True
+    options: tuple[str, ...] = ()
+    longest: int | None = None
+
+
+def new_fields(typed: Typed, policies: Iterable[str]) -> dict[str, Field]:
+    """The settings that a campaign can begin with, as they were typed."""
+    return {
+        name: _field(
+            setting,
+            typed.get(name, ""),
+            "" if setting.default is None else shown(setting, setting.default),
+            tuple(policies),
+        )
+        for name, setting in SETTINGS.items()
+    }
+
+
+def current_fields(status: Status, typed: Typed | None = None) -> list[Field]:
+    """The settings that can be changed, as they are now or as they were typed."""
+    own = status.settings
+    policies = policy_names(own.b, own.sigma, own.policy)
+    fields = []
+    for name, setting in CHANGEABLE.items():
+        value, placeholder = shown(setting, getattr(own, name)), ""
+        if name in own.assumed:  # to type it is to know it, even if the number is the same
+            kind, held = "learned" if own.policy == "Auto" else "assumed", getattr(own, name)
+            value, placeholder = "", "not known yet" if held is None else f"{kind}: {held:.3g}"
+        field = _field(setting, (typed or {}).get(name, value), placeholder, policies)
+        fields.append(field._replace(hint=f"{field.hint} A change counts all outcomes again.") if setting.recounts
+                      else field)  # fmt: skip
+    return fields
+
+
+def _field(setting: Setting, value: str, placeholder: str, policies: tuple[str, ...]) -> Field:
+    options = policies if setting.kind == "policy" else setting.words if setting.kind == "flag" else ()
+    hint = setting.hint or setting.help
+    if setting.nullable:
+        hint += f" Empty: {setting.without}."
+    return Field(
+        setting.name, setting.title, hint, value, placeholder, setting.kind in ("number", "whole"), options,
+        setting.longest,
+    )  # fmt: skip
+
+
+def shown(setting: Setting, value: Any) -> str:
+    """A value as its field shows it."""
+    if setting.kind == "flag":
+        return setting.words[value]
+    if setting.percent:
+        return plain_percent(value)
+    return plain_number(value) if setting.kind in ("number", "whole") else value or ""
+
+
+def read(setting: Setting, typed: str) -> Any:
+    """The value of what was typed into a field; None where nothing was. What it may be, the library says."""
+    if setting.kind == "flag":
+        return typed == setting.words[True]
+    if setting.kind not in ("number", "whole"):
+        return typed or None
+    if setting.percent:
+        return _percentage(typed, setting.noun)
+    if not setting.nullable:
+        return number(typed, setting.noun)
+    return whole(typed, setting.noun) if setting.kind == "whole" else optional(typed, setting.noun)
+
+
+def said(setting: Setting, value: Any) -> str:
+    """A setting and its value in a sentence: 'level 99.9%', 'half-life 12'."""
+    if setting.kind == "flag":
+        return f"{setting.noun} {setting.words[value]}"
+    name = setting.name.replace("_", "-").replace("sigma", "σ")
+    if setting.percent:
+        return f"{name} {plain_percent(value)}%"
+    return f"{name} {readable(value) if isinstance(value, float) else 'none' if value is None else value}"
+
+
+def _percentage(typed: str, noun: str) -> float:
+    """A share from its percentage, on every page: '95' and '95 %' are 0.95.
+
+    >>> _percentage("99,5", "the level of intervals")
+    0.995
+    >>> _percentage("0.95", "the level of intervals")
+    Traceback (most recent call last):
+    ...
+    apportion.errors.InvalidValue: The level of intervals must be a percentage from 50 to 99.99; got '0.95'. Did you \
+mean 95?
+    """
+    value = number(typed.rstrip("% "), noun)
+    if not 50.0 <= value <= 99.99:
+        meant = f" Did you mean {100 * value:.10g}?" if 0.5 <= value <= 0.9999 else ""
+        raise InvalidValue(
+            f"{noun[:1].upper()}{noun[1:]} must be a percentage from 50 to 99.99; got {typed[:60]!r}.{meant}"
+        )
+    return float(f"{value / 100:.12g}")  # 0.999, not what is left of 99.9 / 100
+
+
+def policy_names(b: float, sigma: float | None, own: str) -> tuple[str, ...]:
+    """The policies that can be chosen by name alone, and the one there is."""
+    found = []
+    for name in POLICIES:
+        try:
+            choose_policy(name, b, sigma)
+        except ApportionError:
+            continue
+        found.append(name)
+    return tuple(dict.fromkeys((own, *found)))
