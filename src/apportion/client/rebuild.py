@@ -1,15 +1,20 @@
-"""What the service told, as the types that a campaign on this machine gives. Numbers are the same to the last bit."""
+"""Responses of the service as the types that a campaign on this machine gives. Numbers are the same to the last bit.
+
+A client and a service of different releases understand each other: fields that a newer service adds are ignored, and
+fields that an older one does not send are the default, or unknown (None, NaN, nothing).
+"""
 
 from __future__ import annotations
 
 import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from types import MappingProxyType, NoneType
+from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from apportion.allocation.arms import Arm
 from apportion.allocation.beliefs import Belief, Beliefs
 from apportion.allocation.decision import Decision
 from apportion.allocation.split import Split
@@ -24,6 +29,10 @@ from apportion.inference.learning import Learned
 from apportion.model.sums import Floats, Sums
 from apportion.policies import Policy
 
+Content = Mapping[str, Any]
+"""A JSON object of a response."""
+Record = TypeVar("Record", bound=tuple[Any, ...])
+
 
 class Scale(NamedTuple):
     """What beliefs are relative to: σ, the level of the intervals, whether outcomes are costs, what was learned."""
@@ -34,8 +43,8 @@ class Scale(NamedTuple):
     learned: Learned | None = None
 
 
-class ToldBeliefs(Beliefs):
-    """Beliefs as the service told them: nothing is computed here."""
+class RemoteBeliefs(Beliefs):
+    """Beliefs as the service sent them: nothing is computed here."""
 
     def __init__(self, names: Sequence[str], rows: Sequence[Belief], scale: Scale) -> None:
         count = len(names)
@@ -73,123 +82,156 @@ class ToldBeliefs(Beliefs):
         return self._rows[index]
 
 
-class ToldSplit(Split):
-    """A split as the service told it, with its words."""
+class RemoteSplit(Split):
+    """A split as the service sent it, with its words."""
 
-    def __init__(self, told: Mapping[str, Any]) -> None:
-        arms = told["arms"]
-        names = [arm["arm"] for arm in arms]
+    def __init__(self, content: Content) -> None:
+        arms = content["arms"]
+        names = tuple(arm["arm"] for arm in arms)
         shares = np.array([arm["share"] for arm in arms], dtype=float)
         amounts = np.array([arm["amount"] for arm in arms], dtype=float)
         decision = Decision(
-            told["ticket"], float(told["budget"]), tuple(names), None, shares, shares, amounts, memory=shares
+            content["ticket"], float(content["budget"]), names, None, shares, shares, amounts, memory=shares
         )
-        super().__init__(decision, _Elsewhere(), beliefs(arms, scale_of(told)))
-        self._told_note: str = told["note"]
-        self._told_reasons = [arm["reason"] for arm in arms]
+        super().__init__(decision, _RemotePolicy(), beliefs(arms, scale_of(content)))
+        self._sent_note: str = content.get("note", "")
+        self._sent_reasons = [arm.get("reason", "") for arm in arms]
 
     @functools.cached_property
     def reasons(self) -> Mapping[str, str]:
         """Why each arm got its share, in plain words."""
-        return MappingProxyType(dict(zip(self._decision.arms, self._told_reasons)))
+        return MappingProxyType(dict(zip(self._decision.arms, self._sent_reasons)))
 
     @property
     def note(self) -> str:  # type: ignore[override]
         """What the policy does."""
-        return self._told_note
+        return self._sent_note
 
 
-class _Elsewhere(Policy):
+class _RemotePolicy(Policy):
     """Stands for the policy, which decided in the service."""
 
 
-def belief(told: Mapping[str, Any]) -> Belief:
+def belief(content: Content) -> Belief:
     """One belief; JSON has no NaN and no infinity, but which null means which is known.
 
     >>> belief({"mean": None, "low": None, "high": None, "probability_best": None, "resource": 0, "information": 0})
     Belief(mean=nan, low=-inf, high=inf, probability_best=nan, resource=0.0, information=0.0)
     """
-    unseen = told["mean"] is None
-    return Belief(
-        _number(told["mean"]),
-        -math.inf if unseen else _number(told["low"]),
-        math.inf if unseen else _number(told["high"]),
-        _number(told["probability_best"]),
-        _number(told["resource"]),
-        _number(told["information"]),
-    )
+    if content["mean"] is None:
+        return _record(Belief, content, low=-math.inf, high=math.inf)
+    return _record(Belief, content)
 
 
-def beliefs(arms: Iterable[Mapping[str, Any]], scale: Scale) -> Beliefs:
+def beliefs(arms: Iterable[Content], scale: Scale) -> Beliefs:
     """Beliefs by arm."""
     rows = list(arms)
-    return ToldBeliefs([row["arm"] for row in rows], [belief(row) for row in rows], scale)
+    return RemoteBeliefs([row["arm"] for row in rows], [belief(row) for row in rows], scale)
 
 
-def settings(told: Mapping[str, Any]) -> Settings:
-    """What a campaign is run by. What a newer service adds is left out; what an older one lacks is the default."""
-    known = {name: told[name] if name in told else SETTINGS[name].default for name in Settings._fields}
+def settings(content: Content) -> Settings:
+    """What a campaign is run by."""
+    defaults = {name: SETTINGS[name].default for name in Settings._fields if name in SETTINGS and name not in content}
     parameters = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in known["parameters"].items()
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in content.get("parameters", {}).items()
     }
-    return Settings(**{**known, "parameters": parameters, "assumed": tuple(told["assumed"])})
+    return _record(Settings, content, **defaults, parameters=parameters)
 
 
-def status(told: Mapping[str, Any]) -> Status:
+def arm(content: Content) -> Arm:
+    """An arm with its state and bounds."""
+    return _record(Arm, content)
+
+
+def status(content: Content) -> Status:
     """Where a campaign stands."""
-    run_by = settings(told["settings"])
-    rows = [{**arm, "arm": arm["name"]} for arm in told["arms"]]
-    scale = Scale(run_by.sigma, run_by.level, run_by.minimise, learned(told["learned"]))
+    run_by = settings(content["settings"])
+    rows = [{**row, "arm": row["name"]} for row in content["arms"]]
+    scale = Scale(run_by.sigma, run_by.level, run_by.minimise, learned(content.get("learned")))
     believed = beliefs([row for row in rows if row["state"] != "removed"], scale)
-    arms = tuple(
-        ArmStatus(row["name"], row["state"], row["minimum"], row["maximum"], believed.get(row["name"]))
-        for row in rows
+    return _record(
+        Status,
+        content,
+        name=content["campaign"],
+        version=content["events"],
+        expected_regret=_number(content.get("expected_regret_per_period")),
+        arms=tuple(_record(ArmStatus, row, belief=believed.get(row["name"])) for row in rows),
+        settings=run_by,
+        beliefs=believed,
     )
-    return Status(
-        told["campaign"], told["period"], tuple(told["open_tickets"]), told["leader"],
-        _number(told["expected_regret_per_period"]), arms, run_by, told["events"], tuple(told["notes"]), believed,
-    )  # fmt: skip
 
 
-def scale_of(told: Mapping[str, Any]) -> Scale:
-    """What the beliefs of an answer are relative to, as of their own time and not of today."""
-    return Scale(told["sigma"], told["level"], told["minimise"], learned(told["learned"]))
+def scale_of(content: Content) -> Scale:
+    """What the beliefs of a response are relative to, as of their own time and not of today."""
+    level = content.get("level", SETTINGS["level"].default)
+    return Scale(content.get("sigma"), level, content.get("minimise", False), learned(content.get("learned")))
 
 
-def learned(told: Mapping[str, Any] | None) -> Learned | None:
+def learned(content: Content | None) -> Learned | None:
     """What the outcomes say about b and σ, where the policy learns them."""
-    if told is None:
-        return None
-    *numbers, flag = Learned._fields
-    return Learned._make([*(_number(told[name]) for name in numbers), told.get(flag, False)])
+    return None if content is None else _record(Learned, content)
 
 
-def line(told: Mapping[str, Any]) -> Line:
+def line(content: Content) -> Line:
     """A line of the history."""
-    return Line(**{**told, "corrections": tuple(told["corrections"])})
+    return _record(Line, content)
 
 
-def event(told: Mapping[str, Any]) -> Event:
+def event(content: Content) -> Event:
     """An event of the log."""
-    return Event(**told)
+    return _record(Event, content)
 
 
-def forecast(told: Mapping[str, Any]) -> Forecast:
+def forecast(content: Content) -> Forecast:
     """What policies may earn."""
-    names = PolicyForecast._fields[1:]
-    policies = (PolicyForecast(row["policy"], *(_number(row[name]) for name in names)) for row in told["prospects"])
-    rest = {name: value for name, value in told.items() if name != "prospects"}
-    return Forecast(**rest, policies=tuple(policies))
+    return _record(
+        Forecast, content, policies=tuple(_record(PolicyForecast, row) for row in content.get("prospects", ()))
+    )
 
 
-def check(told: Mapping[str, Any]) -> Check:
-    """The answer of a check."""
-    return Check(**told)
+def check(content: Content) -> Check:
+    """The result of a check."""
+    return _record(Check, content)
 
 
-def imported(told: Mapping[str, Any]) -> Imported:
+def imported(content: Content) -> Imported:
     """What an import did."""
-    return Imported(**{**told, "arms_added": tuple(told["arms_added"])})
+    return _record(Imported, content)
+
+
+# Fields by name and type
+
+
+def _record(kind: type[Record], content: Content, **given: Any) -> Record:
+    """A named tuple from the fields of a response; `given` goes before them."""
+    defaults = getattr(kind, "_field_defaults", {})
+    values = dict(given)
+    for name, hint in _types(kind).items():
+        if name in content and name not in given:
+            values[name] = _value(hint, content[name])
+        elif name not in given and name not in defaults:
+            values[name] = _unknown(hint)
+    return kind(**values)
+
+
+@functools.cache
+def _types(kind: type[Any]) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {name: hints[name] for name in kind._fields}
+
+
+def _value(hint: Any, value: Any) -> Any:
+    if hint is float:
+        return _number(value)
+    return tuple(value) if (get_origin(hint) or hint) is tuple else value
+
+
+def _unknown(hint: Any) -> Any:
+    """What stands for a field that was not sent: None, NaN, 0, False, or nothing."""
+    if NoneType in get_args(hint):
+        return None
+    return math.nan if hint is float else (get_origin(hint) or hint)()
 
 
 def _number(value: float | None) -> float:

@@ -1,4 +1,4 @@
-"""A campaign that is kept by a service, with the verbs of `Campaign`."""
+"""A campaign in a service, with the verbs of `Campaign`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class RemoteCampaign:
     def split(self, budget: float | None = None, *, key: str | None = None) -> Split:
         """The next split, of the campaign's budget unless another is given here. Earlier tickets may be open."""
         content = {} if budget is None else {"budget": budget}
-        return rebuild.ToldSplit(self._write("POST", "splits", content=content, key=key))
+        return rebuild.RemoteSplit(self._write("POST", "splits", content=content, key=key))
 
     def record(
         self,
@@ -56,12 +56,12 @@ class RemoteCampaign:
         *,
         key: str | None = None,
     ) -> None:
-        """Bring outcomes home: in parts, late, in any order; None means that none will come ("no data").
+        """Record outcomes: in parts, late, in any order; None means that none will come ("no data").
 
         `amounts` are what was really spent where that differs from the advice. The same again changes nothing;
         something else is a `Conflict`: `amend` corrects.
         """
-        self._write("POST", "splits", ticket, "outcomes", content=_told(outcomes, amounts), key=key)
+        self._write("POST", "splits", ticket, "outcomes", content=_outcomes(outcomes, amounts), key=key)
 
     def amend(
         self,
@@ -72,10 +72,10 @@ class RemoteCampaign:
         key: str | None = None,
     ) -> None:
         """Correct outcomes that were recorded, or the amounts they came from. The old stay in the history."""
-        self._write("PATCH", "splits", ticket, "outcomes", content=_told(outcomes, amounts), key=key)
+        self._write("PATCH", "splits", ticket, "outcomes", content=_outcomes(outcomes, amounts), key=key)
 
     def close(self, ticket: int, *, key: str | None = None) -> None:
-        """Give up waiting: no data will come for what is still open of a ticket."""
+        """No result will come for what is still open of a ticket."""
         self._write("POST", "splits", ticket, "close", key=key)
 
     def add_arm(self, name: str, minimum: float = 0.0, maximum: float = 1.0, *, key: str | None = None) -> None:
@@ -98,7 +98,7 @@ class RemoteCampaign:
     def bound_arm(
         self, name: str, minimum: float | None = None, maximum: float | None = None, *, key: str | None = None
     ) -> None:
-        """Set the smallest and largest share of an arm; both alike pins it."""
+        """Set the smallest and largest share of an arm; the same minimum and maximum fixes it."""
         bounds = {"minimum": minimum, "maximum": maximum}
         given = {bound: value for bound, value in bounds.items() if value is not None}
         self._write("PATCH", "arms", name, content={"action": "bound", **given}, key=key)
@@ -135,8 +135,8 @@ class RemoteCampaign:
             validation.choice("column", option, (*known, "delimiter", "decimal"))
         query = {known.get(option, option): value for option, value in columns.items() if value is not None}
         query |= {"file": file.name[:200], "add_arms": _flag(add_arms), "again": _flag(again)}
-        told = self._write("POST", "import", content=content, key=key, query=query, media_type="text/csv")
-        return rebuild.imported(told)
+        done = self._write("POST", "import", content=content, key=key, query=query, media_type="text/csv")
+        return rebuild.imported(done)
 
     # Looking
 
@@ -153,7 +153,7 @@ class RemoteCampaign:
     @property
     def arms(self) -> tuple[Arm, ...]:
         """Every arm there ever was, with its state and bounds."""
-        return tuple(Arm(**arm) for arm in self._read("arms")["arms"])
+        return tuple(rebuild.arm(arm) for arm in self._read("arms")["arms"])
 
     @property
     def period(self) -> int:
@@ -172,20 +172,20 @@ class RemoteCampaign:
 
     def beliefs(self, at: int | None = None) -> Beliefs:
         """What is believed about every arm that was not removed; `at`: after that many events."""
-        told = self._read("beliefs", at=None if at is None else validation.whole("at", at, low=1))
-        return rebuild.beliefs(told["arms"], rebuild.scale_of(told))
+        content = self._read("beliefs", at=None if at is None else validation.whole("at", at, low=1))
+        return rebuild.beliefs(content["arms"], rebuild.scale_of(content))
 
     def beliefs_over_time(self, every: int = 1) -> list[tuple[int, Beliefs]]:
         """What was believed after each split's last event so far: (period, beliefs), every so many periods."""
-        told = self._read("beliefs", "over-time", every=validation.whole("every", every, low=1))
+        content = self._read("beliefs", "over-time", every=validation.whole("every", every, low=1))
         return [
             (moment["period"], rebuild.beliefs(moment["arms"], rebuild.scale_of(moment)))
-            for moment in told["moments"]
+            for moment in content["moments"]
         ]
 
     def explain(self, ticket: int) -> Split:
         """The split of a ticket as it was given, with the beliefs and reasons of its time."""
-        return rebuild.ToldSplit(self._read("splits", ticket))
+        return rebuild.RemoteSplit(self._read("splits", ticket))
 
     def status(self) -> Status:
         """Where the campaign stands, at one moment: beliefs, open tickets, settings, what to know in sentences."""
@@ -200,18 +200,18 @@ class RemoteCampaign:
         low = 1 if first is None else validation.whole("first", first, low=1)
         high = 2**62 if last is None else validation.whole("last", last, low=low)
         found = []
-        for told in self._pages("history", "lines", low - 1, None if last is None else high - low + 1):
-            if told["ticket"] > high:
+        for line in self._pages("history", "lines", low - 1, None if last is None else high - low + 1):
+            if line["ticket"] > high:
                 break
-            found.append(rebuild.line(told))
+            found.append(rebuild.line(line))
         return History(self.name, found)
 
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
         """The log: everything that happened, in order."""
-        return [rebuild.event(told) for told in self._pages("events", "events", after, limit)]
+        return [rebuild.event(event) for event in self._pages("events", "events", after, limit)]
 
     def check(self, repair: bool = False) -> Check:
-        """Rebuild everything from the events and compare with what is kept; `repair` replaces wrong snapshots."""
+        """Rebuild everything from the events and compare with what is stored; `repair` replaces wrong snapshots."""
         return rebuild.check(self._write("POST", "repair") if repair else self._read("check"))
 
     def forecast(
@@ -236,13 +236,13 @@ class RemoteCampaign:
 
     def _pages(self, path: str, within: str, after: int, limit: int | None) -> Iterator[dict[str, Any]]:
         """Everything after a number, page by page, at most `limit` tickets or events."""
-        place: int | None = validation.whole("after", after, low=0)
+        start: int | None = validation.whole("after", after, low=0)
         left = None if limit is None else validation.whole("limit", limit)
-        while place is not None and (left is None or left > 0):
+        while start is not None and (left is None or left > 0):
             size = PAGE if left is None else min(PAGE, left)
-            told = self._read(path, after=place, limit=size)
-            yield from told[within]
-            place = told["next"]
+            page = self._read(path, after=start, limit=size)
+            yield from page[within]
+            start = page["next"]
             left = None if left is None else left - size
 
 
@@ -273,6 +273,6 @@ def _flag(value: bool) -> str:
     return "true" if value else "false"
 
 
-def _told(outcomes: Any, amounts: Any) -> dict[str, Any]:
-    told = {"outcomes": by_name("outcomes", outcomes)}
-    return told if amounts is None else {**told, "amounts": by_name("amounts", amounts)}
+def _outcomes(outcomes: Any, amounts: Any) -> dict[str, Any]:
+    content = {"outcomes": by_name("outcomes", outcomes)}
+    return content if amounts is None else {**content, "amounts": by_name("amounts", amounts)}

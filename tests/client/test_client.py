@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from running import PATIENCE, service
+from tests.web.running import PATIENCE, service
 
 import apportion as ap
 from apportion.allocation.beliefs import Beliefs
