@@ -1,4 +1,4 @@
-"""Trouble: the compiled study is the Allocator, nothing explodes, remedies help, the page says what the data say."""
+"""Violated assumptions: the compiled loop is the Allocator, nothing explodes, remedies help, the page is its data."""
 
 import json
 import os
@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 
 import apportion as ap
 from apportion.cli.app import app
-from apportion.studies.robustness import BY_KEY, POLICIES, TROUBLES, WORLDS, Key, Study, run_study
-from apportion.studies.robustness.page import write_page
-from apportion.studies.robustness.play import course, play, play_fast
-from apportion.studies.robustness.run import Cell
-from apportion.studies.robustness.words import paragraphs, verdict
+from apportion.studies.robustness import BY_KEY, POLICIES, VIOLATIONS, WORLDS, CellName, Study, run_study
+from apportion.studies.robustness.findings import paragraphs, verdict
+from apportion.studies.robustness.page import write_study
+from apportion.studies.robustness.play import Run, play, play_fast
+from apportion.studies.robustness.study import Cell, EvenName
 
 DOCS = Path(__file__).parents[2] / "docs"
 SCALE = 10 if os.environ.get("APPORTION_SOAK") else 1
@@ -23,65 +23,65 @@ WORLD_NAMES = [world.name for world in WORLDS]
 
 @pytest.fixture(scope="module")
 def study():
-    """All troubles, small: two policies, 600 periods, 60 runs (600 in a soak)."""
+    """All violations, small: two policies, 600 periods, 60 runs (600 in a soak)."""
     return run_study(horizon=600, runs=60 * SCALE, seed=5, policies=("Recommended", "Thompson"))
 
 
-@pytest.mark.parametrize("trouble", TROUBLES, ids=lambda trouble: trouble.key)
-def test_the_compiled_loop_is_the_allocator(trouble):
+@pytest.mark.parametrize("violation", VIOLATIONS, ids=lambda violation: violation.key)
+def test_the_compiled_loop_is_the_allocator(violation):
     """Period by period, beyond the delay and the arrival of late arms."""
     for world in WORLDS:
         for policy in POLICIES:
-            fast = play_fast(policy, world, trouble, 50, 7, 3)
-            np.testing.assert_allclose(fast, play(policy, world, trouble, 50, 7, 3, 50), rtol=0, atol=1e-9)
+            run = Run(policy, world, violation, horizon=50, seed=7, number=3)
+            np.testing.assert_allclose(play_fast(run), play(run, 50), rtol=0, atol=1e-9)
 
 
 def test_the_compiled_window_is_the_allocators_when_outcomes_leave_it(monkeypatch):
-    monkeypatch.setattr("apportion.studies.robustness.troubles.WINDOW", 11)
-    monkeypatch.setattr("apportion.studies.robustness.troubles.HALF_LIFE", 4.0)
+    monkeypatch.setattr("apportion.studies.robustness.violations.WINDOW", 11)
+    monkeypatch.setattr("apportion.studies.robustness.violations.HALF_LIFE", 4.0)
     for key in ("window", "half-life", "jump-window"):
         for policy in POLICIES:
-            fast = play_fast(policy, WORLDS[0], BY_KEY[key], 60, 7, 3)
-            np.testing.assert_allclose(fast, play(policy, WORLDS[0], BY_KEY[key], 60, 7, 3, 60), rtol=0, atol=1e-9)
+            run = Run(policy, WORLDS[0], BY_KEY[key], horizon=60, seed=7, number=3)
+            np.testing.assert_allclose(play_fast(run), play(run, 60), rtol=0, atol=1e-9)
 
 
 def test_the_same_seed_gives_the_same_numbers_whatever_the_workers():
     one, other = (
-        run_study(horizon=40, runs=3, seed=4, workers=workers, policies=("Odds",), troubles=("delay", "late"))
+        run_study(horizon=40, runs=3, seed=4, workers=workers, policies=("Odds",), violations=("delay", "late"))
         for workers in (1, 3)
     )
     assert one.to_json() == other.to_json()
 
 
 def test_every_policy_meets_the_same_course():
-    for trouble in TROUBLES:
-        one, other = (course(WORLDS[0], trouble, 50, 1, 2) for _ in range(2))
+    for violation in VIOLATIONS:
+        one, other = (Run(policy, WORLDS[0], violation, 50, 1, 2).course() for policy in ("Odds", "Thompson"))
         np.testing.assert_array_equal(one.means, other.means)
         np.testing.assert_array_equal(one.noise, other.noise)
-    jump = course(WORLDS[0], BY_KEY["jump"], 8, 1, 1)
+    jump = Run("Odds", WORLDS[0], BY_KEY["jump"], 8, 1, 1).course()
     assert jump.means.argmax(axis=1).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
-    late = course(WORLDS[0], BY_KEY["late"], 9, 1, 1)
-    assert (late.few, late.arrival) == (3, 4)
+    late = Run("Odds", WORLDS[0], BY_KEY["late"], 9, 1, 1).course()
+    assert (late.early_arms, late.arrival) == (3, 4)
     assert late.means[0].argmax() == 4
 
 
 def test_nothing_explodes(study):
-    """With σ or b wrong, t(3) noise, delays and late arms regret is not linear, and stays below four times the clean.
+    """With σ or b wrong, t(3) noise, delays and late arms regret is not linear, and at most four times as large.
 
-    Error budget: the worst ratio measured is 2.24 with a standard error of 0.10 (Thompson told twice σ), the worst
+    Error budget: the worst ratio measured is 2.24 with a standard error of 0.10 (Thompson given twice σ), the worst
     second half 28% ± 1% of an even split's where 50% is called linear: both bounds are over 15 standard errors away.
     """
     for key in study:
-        trouble = BY_KEY[key.trouble]
-        if trouble.means == "steady" and trouble.noise != "slips" and trouble.remedy in ("none", "robust"):
+        violation = BY_KEY[key.violation]
+        if violation.means == "steady" and violation.noise != "slips" and violation.remedy in ("none", "robust"):
             assert not study.linear(key), key
             assert study.ratio(key)[0] < 4.0, key
 
 
 def test_the_detector_of_linear_regret_sees_it():
     """An even split is linear by definition; regret that stopped in the first half is not."""
-    even = {("divide", "clean"): Cell(np.full(50, 400.0), np.full(50, 200.0))}
-    key = Key("divide", "Odds", "clean")
+    even = {EvenName("divide", "clean"): Cell(np.full(50, 400.0), np.full(50, 200.0))}
+    key = CellName("divide", "Odds", "clean")
     noise = np.random.default_rng(1).standard_normal(50)
     for late, linear in ((200.0, True), (120.0, True), (100.0, False), (3.0, False)):
         cells = {key: Cell(np.full(50, 300.0), late + noise)}
@@ -90,15 +90,15 @@ def test_the_detector_of_linear_regret_sees_it():
 
 def test_remedies_help_where_they_should(study):
     """Regret with the remedy over that without, the same runs: below 1 by three standard errors at least."""
-    for remedy, trouble in (("slips-robust", "slips"), ("jump-window", "jump"), ("jump-half-life", "jump")):
+    for remedy, violation in (("slips-robust", "slips"), ("jump-window", "jump"), ("jump-half-life", "jump")):
         for world in WORLD_NAMES:
-            ratio, error = study.ratio(Key(world, "Recommended", remedy), trouble)
+            ratio, error = study.ratio(CellName(world, "Recommended", remedy), violation)
             assert ratio + 3.0 * error < 1.0, (remedy, world, ratio, error)
 
 
 def test_the_robust_option_costs_little_where_nothing_is_wrong(study):
     for world in WORLD_NAMES:
-        ratio, error = study.ratio(Key(world, "Recommended", "robust"))
+        ratio, error = study.ratio(CellName(world, "Recommended", "robust"))
         assert ratio - 3.0 * error < 1.25
 
 
@@ -116,7 +116,7 @@ def test_a_study_comes_back_from_its_file(study):
     ("options", "sentence"),
     [
         ({"policies": ("Uniform",)}, "`policies` must be one of 'Recommended', 'Odds', 'Thompson', "),
-        ({"troubles": ("rain",)}, "`troubles` must be one of 'clean', 'sigma-half', "),
+        ({"violations": ("rain",)}, "`violations` must be one of 'clean', 'sigma-half', "),
         ({"runs": 1}, "`runs` must be a whole number of at least 2; got 1."),
         ({"horizon": 3}, "`horizon` must be a whole number of at least 30; got 3."),
     ],
@@ -131,7 +131,7 @@ def test_the_page_in_the_docs_is_what_its_data_say(tmp_path):
     text = (DOCS / "robustness" / "data.json").read_text(encoding="utf-8")
     page = (DOCS / "robustness.md").read_text(encoding="utf-8")
     command = page.partition("Made by `")[2].partition("`")[0]
-    again = write_page(Study.from_json(text), tmp_path / "robustness", command)
+    again = write_study(Study.from_json(text), tmp_path / "robustness", command)
     assert again.read_text(encoding="utf-8") == page
     assert (tmp_path / "robustness" / "data.json").read_text(encoding="utf-8") == text
 
@@ -139,12 +139,20 @@ def test_the_page_in_the_docs_is_what_its_data_say(tmp_path):
 def test_the_full_study_in_the_docs_keeps_its_promises():
     found = Study.from_json((DOCS / "robustness" / "data.json").read_text(encoding="utf-8"))
     assert set(found) == {
-        Key(world.name, policy, trouble.key) for world in WORLDS for policy in POLICIES for trouble in TROUBLES
+        CellName(world.name, policy, violation.key)
+        for world in WORLDS
+        for policy in POLICIES
+        for violation in VIOLATIONS
     }
     assert found.runs >= 400
     assert found.apart < 1e-8
     for key in found:
-        if key.policy == "Recommended" and BY_KEY[key.trouble].group in ("σ wrong", "b wrong", "delay", "late arms"):
+        if key.policy == "Recommended" and BY_KEY[key.violation].group in (
+            "σ wrong",
+            "b wrong",
+            "delay",
+            "late arms",
+        ):
             assert not found.linear(key)
     assert verdict(found) in (DOCS / "robustness.md").read_text(encoding="utf-8")
     assert len(paragraphs(found)) == 6
@@ -159,7 +167,33 @@ def test_the_command(tmp_path, monkeypatch):
     result = runner.invoke(app, ["robustness", "--quick", "--json", "--out", str(out)])
     assert result.exit_code == 0, result.output
     rows = json.loads(result.stdout)
-    assert len(rows) == len(WORLDS) * len(POLICIES) * len(TROUBLES)
+    assert len(rows) == len(WORLDS) * len(POLICIES) * len(VIOLATIONS)
     assert all(row["apart_from_allocator"] < 1e-8 for row in rows)
     assert (out / "robustness.png").stat().st_size > 10_000
     assert f"Made by `apportion robustness --quick --seed 2 --out {out}`" in out.with_suffix(".md").read_text()
+
+
+def test_an_interrupted_study_goes_on_where_it_stopped(tmp_path):
+    """A mark in the file shows what is taken from it and what is played again."""
+
+    class Interrupted(Exception):
+        pass
+
+    def stop(done, total):
+        if done == 3:
+            raise Interrupted
+
+    path = tmp_path / "data.json"
+    options = {"horizon": 30, "runs": 2, "seed": 3, "workers": 1, "policies": ("Odds",), "violations": ("delay",)}
+    with pytest.raises(Interrupted):
+        run_study(**options, path=path, on_cell=stop)
+    data = json.loads(path.read_text())
+    assert len(data["cells"]) == 3
+    data["cells"][0]["total"][0] = 123.0
+    path.write_text(json.dumps(data))
+    played = []
+    again = run_study(**options, path=path, on_cell=lambda done, total: played.append((done, total)))
+    assert played == [(4, 4)]
+    assert next(iter(again.cells.values())).total[0] == 123.0
+    other = run_study(**options | {"seed": 4}, path=path)
+    assert other.to_json() == run_study(**options | {"seed": 4}).to_json()

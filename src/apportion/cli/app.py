@@ -134,7 +134,7 @@ def leaderboard(
     quick: Annotated[bool, typer.Option("--quick", help="A fiftieth of the work: a look, not a verdict.")] = False,
     seed: Annotated[int, typer.Option(help="The seed of everything that is drawn.", min=0)] = 1,
     workers: Annotated[int | None, typer.Option(help="Threads on this machine; all cores by default.", min=1)] = None,
-    out: Annotated[Path | None, typer.Option(help="A folder for the page, the pictures and what was played.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A folder for the page, the pictures and the scores.")] = None,
     json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
     fresh: Annotated[int | None, typer.Option(help="Play 44 cases drawn from this seed instead.", min=0)] = None,
 ) -> None:
@@ -158,6 +158,8 @@ def robustness(
     json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
     """What it costs when something is not as assumed: σ, b, heavy tails, moving means, delays, late arms.
+
+    With a folder (--out) an interrupted run goes on where it stopped.
 
     Example: apportion robustness --quick
     """

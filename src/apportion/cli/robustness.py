@@ -1,4 +1,4 @@
-"""`apportion robustness`: what each trouble costs each policy."""
+"""`apportion robustness`: what each violated assumption costs each policy."""
 
 from __future__ import annotations
 
@@ -11,44 +11,44 @@ from rich.console import Console
 from rich.table import Table
 
 from apportion._common import optional
+from apportion.studies.page import with_error
 from apportion.studies.robustness import BY_KEY, POLICIES, WORLDS, Study, run_study
-from apportion.studies.robustness.page import write_page
-from apportion.studies.robustness.run import QUICK_HORIZON, QUICK_RUNS, cells_of
-from apportion.studies.robustness.words import verdict
+from apportion.studies.robustness.findings import verdict
+from apportion.studies.robustness.page import DATA, write_study
+from apportion.studies.robustness.run import QUICK_HORIZON, QUICK_RUNS
 
 
 def show_robustness(quick: bool, seed: int, workers: int, out: Path | None, as_json: bool) -> None:
-    """Play every trouble and print the table; with `out` write the data, the page and the picture too."""
+    """Play every violation and print the table; with `out` write the data, the page and the picture too."""
     if out is not None:
         optional.require("plot", "`--out`")  # before the work, not after it
     size = {"horizon": QUICK_HORIZON, "runs": QUICK_RUNS} if quick else {}
-    study = _run(seed=seed, workers=workers, **size)
+    study = _run(seed=seed, workers=workers, path=None if out is None else out / DATA, **size)
     if out is not None:
-        write_page(study, out, f"apportion robustness{' --quick' if quick else ''} --seed {seed} --out {out}")
+        write_study(study, out, f"apportion robustness{' --quick' if quick else ''} --seed {seed} --out {out}")
     if as_json:
         print(json.dumps(_rows(study), indent=2))
         return
     console = Console()
     for world in WORLDS:
-        table = Table(title=f"Regret over that of the clean case: b = {world.b:g}, T = {study.horizon:,}")
-        table.add_column("trouble")
+        table = Table(title=f"Regret over that with nothing wrong: b = {world.b:g}, T = {study.horizon:,}")
+        table.add_column("what is wrong")
         for policy in POLICIES:
             table.add_column(policy, justify="right")
-        for trouble, keys in cells_of(study, world).items():
-            ratios = [study.ratio(key) for key in keys]
-            table.add_row(BY_KEY[trouble].label, *(f"{ratio:.2f} ± {error:.2f}" for ratio, error in ratios))
+        for violation, names in study.rows(world).items():
+            table.add_row(BY_KEY[violation].label, *(with_error(*study.ratio(name)) for name in names))
         console.print(table)
     console.print(verdict(study), highlight=False)
 
 
 def _rows(study: Study) -> list[dict[str, Any]]:
     rows = []
-    for key in study:
-        cell, (ratio, error) = study.cells[key], study.ratio(key)
+    for name in study:
+        cell, (ratio, error) = study.cells[name], study.ratio(name)
         rows.append({
-            **key._asdict(), "runs": len(cell.total), "regret": cell.mean, "error": cell.error, "ratio": ratio,
-            "ratio_error": error, "quantile_99": cell.tail, "late_part": study.late_part(key)[0],
-            "linear": study.linear(key), "apart_from_allocator": cell.apart,
+            **name.plain(), "runs": len(cell.total), "regret": cell.mean, "error": cell.error, "ratio": ratio,
+            "ratio_error": error, "quantile_99": cell.tail, "late_part": study.late_part(name)[0],
+            "linear": study.linear(name), "apart_from_allocator": cell.apart,
         })  # fmt: skip
     return rows
 
@@ -59,5 +59,5 @@ def _run(**options: Any) -> Study:
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True)) as bar:
-        line = bar.add_task("policies in trouble", total=None)
-        return run_study(**options, on_cell=lambda done, total: bar.update(line, completed=done, total=total))
+        task = bar.add_task("policies under violated assumptions", total=None)
+        return run_study(**options, on_cell=lambda done, total: bar.update(task, completed=done, total=total))

@@ -5,18 +5,16 @@ Each study says how its entries stand in its data file, which is also what its p
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import json
 import math
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from apportion._common import files, validation
+from apportion._common.sources import digest_of, simulation_starts
 from apportion.errors import ApportionError, InvalidValue
 
 Name = TypeVar("Name")
@@ -29,6 +27,8 @@ class Finished(NamedTuple):
     depends_on: Any
     result: Any
 
+
+_NOT_COUNTED = ("apportion.reporting", "apportion.studies.page", __name__)
 
 Entries = dict[Name, Finished]
 
@@ -87,10 +87,12 @@ def make_folder(folder: Path) -> None:
         raise validation.refuse("out", "a folder that can be written", f"{folder} ({error.strerror})") from error
 
 
-def source_digest(*modules: str, more: str = "") -> str:
-    """A digest of the source text of modules that are imported, and of what else a result depends on."""
-    parts = [more, *(inspect.getsource(sys.modules[name]) for name in modules)]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+def digest_of_numbers(module: str, aside: Iterable[str] = ()) -> str:
+    """A digest of the sources that the numbers of a study's module are made of, every policy included.
+
+    What stores and shows numbers does not count, nor do the modules `aside`.
+    """
+    return digest_of([module, *simulation_starts()], aside=(*_NOT_COUNTED, *aside))
 
 
 def plain(value: Any) -> Any:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +14,7 @@ import numpy as np
 from apportion.errors import InvalidValue
 from apportion.policies import find_policy, shared
 from apportion.simulation.plan import Informed, simulate
-from apportion.studies.finished import FinishedWork, source_digest
+from apportion.studies.finished import FinishedWork
 from apportion.studies.leaderboard.scores import Leaderboard, Score, ScoreFile, ScoreName, decode, encode, score
 from apportion.studies.leaderboard.suite import SUITE, Case
 
@@ -100,5 +103,5 @@ def run_leaderboard(
 
 def code_of(entry: Informed) -> str:
     """A digest of the policy's parameters and of the source that decides for it."""
-    digest = source_digest(entry.cls.__module__, shared.__name__, more=repr(dict(entry.parameters)))
-    return digest[:DIGEST_LENGTH]
+    sources = [inspect.getsource(module) for module in (sys.modules[entry.cls.__module__], shared)]
+    return hashlib.sha256("\n".join([repr(dict(entry.parameters)), *sources]).encode()).hexdigest()[:DIGEST_LENGTH]

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from apportion._common import validation
-from apportion._common.sources import simulation_digest
 from apportion.errors import IncompatibleState
-from apportion.studies.finished import Entries, Finished, FinishedWork, source_digest
+from apportion.studies.finished import Entries, Finished, FinishedWork, digest_of_numbers
 from apportion.studies.paper import runs
 from apportion.studies.paper.section import Section
 from apportion.studies.paper.sizes import FULL, Sizes
@@ -101,7 +100,7 @@ class Progress:
 
 def key_of(section: Section, sizes: Sizes, seed: int) -> dict[str, Any]:
     """What the numbers of a section depend on."""
-    code = source_digest(section.module, runs.__name__, more=simulation_digest())
+    code = digest_of_numbers(section.module, aside=(__name__,))
     return {
         "section": section.name, "effort": sizes._asdict(), "seed": seed, "leaping": runs.leaping(), "code": code,
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""A run of a troubled world as a compiled loop: what `play` does through the Allocator, a hundred times faster.
+"""A run of the study as a compiled loop: what `play` does through the Allocator, a hundred times faster.
 
 It is the Allocator's arithmetic but for rounding; the study itself plays the start of every cell both ways.
 """
@@ -6,7 +6,7 @@ It is the Allocator's arithmetic but for rounding; the study itself plays the st
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,14 +15,43 @@ from apportion.model.sums import InformationSums, weights
 from apportion.policies.contract import Period, allocate
 
 
+class Course(NamedTuple):
+    """What happens in one run whatever the policy does: means and noise, (periods, arms).
+
+    Until period `arrival` only the first `early_arms` arms are there.
+    """
+
+    means: Any
+    noise: Any
+    early_arms: int
+    arrival: int
+
+
+class Rules(NamedTuple):
+    """How outcomes come and count.
+
+    `b` is the world's, `assumed_b` the policy's; outcomes arrive `delay` periods late. `decay` is what a period
+    leaves of an outcome's weight, `window` how many periods count (0: all), `groups` and `trim` those of the
+    trimmed mean.
+    """
+
+    b: float
+    assumed_b: float
+    delay: int
+    decay: float
+    window: int
+    groups: int
+    trim: float
+
+
 @kernel
 def arm_centre(values: Any, precision: Any, trim: float) -> float:
     """`apportion.model.trimmed_mean.centre` of one arm; sorts both arrays in place."""
     total = 0.0
-    for place in range(len(values)):
-        value, weight = values[place], precision[place]
+    for index in range(len(values)):
+        value, weight = values[index], precision[index]
         total += weight
-        before = place - 1
+        before = index - 1
         while before >= 0 and values[before] > value:
             values[before + 1] = values[before]
             precision[before + 1] = precision[before]
@@ -30,20 +59,20 @@ def arm_centre(values: Any, precision: Any, trim: float) -> float:
         values[before + 1] = value
         precision[before + 1] = weight
     below = 0.0
-    kept = 0.0
+    weight_inside = 0.0
     weighted = 0.0
-    for place in range(len(values)):
-        above = below + precision[place]
+    for index in range(len(values)):
+        above = below + precision[index]
         inside = max(0.0, min(above, (1.0 - trim) * total) - max(below, trim * total))
-        kept += inside
-        weighted += inside * values[place]
+        weight_inside += inside
+        weighted += inside * values[index]
         below = above
-    return weighted / kept if kept > 0.0 else 0.0
+    return weighted / weight_inside if weight_inside > 0.0 else 0.0
 
 
 @kernel
-def show(parts: Any, trim: float, table: Any, values: Any, precision: Any) -> None:
-    """Write what the policy sees into `table`, rows count, information, score; `parts` is (groups, 3, arms)."""
+def merge_groups(parts: Any, trim: float, table: Any, values: Any, precision: Any) -> None:
+    """Write the policy's sums into `table`, rows count, information, score; `parts` is (groups, 3, arms)."""
     groups = parts.shape[0]
     for arm in range(parts.shape[2]):
         for row in range(3):
@@ -59,68 +88,53 @@ def show(parts: Any, trim: float, table: Any, values: Any, precision: Any) -> No
 
 
 @kernel
-def play_run(
-    before: Any,
-    policy: Any,
-    few: int,
-    arrival: int,
-    means: Any,
-    noise: Any,
-    b: float,
-    told_b: float,
-    delay: int,
-    decay: float,
-    window: int,
-    groups: int,
-    trim: float,
-    rng: Any,
-    lost: Any,
-) -> None:
+def play_run(early_policy: Any, policy: Any, course: Course, rules: Rules, rng: Any, lost: Any) -> None:
     """Fill `lost` with the regret of each period, against the best arm that is there.
 
-    `before` is the policy's record for the `few` arms there are until period `arrival`, `policy` that for all.
-    `decay` is what a period leaves of an outcome's weight, `window` how many periods count (0: all).
+    `early_policy` is the policy's record for the arms there are until the others arrive, `policy` that for all.
     """
-    horizon, arms = means.shape
-    parts = np.zeros((groups, 3, arms))
-    given = np.zeros((horizon, arms))
-    returned = np.zeros((horizon, arms))
+    horizon, arms = course.means.shape
+    parts = np.zeros((rules.groups, 3, arms))
+    amounts = np.zeros((horizon, arms))
+    outcomes = np.zeros((horizon, arms))
     table = np.zeros((3, arms))
     shares = np.zeros(arms)
     memory = np.zeros(arms)
-    values = np.zeros(groups)
-    precision = np.zeros(groups)
+    values = np.zeros(rules.groups)
+    precision = np.zeros(rules.groups)
     for number in range(1, horizon + 1):
-        there = arms if number >= arrival else few
-        show(parts, trim, table, values, precision)
-        seen: Any = InformationSums(table[0, :there], table[1, :there], table[2, :there])
+        present = arms if number >= course.arrival else course.early_arms
+        merge_groups(parts, rules.trim, table, values, precision)
+        sums: Any = InformationSums(table[0, :present], table[1, :present], table[2, :present])
         for arm in range(arms):
             shares[arm] = 0.0
-        if there < arms:
-            allocate(before, Period(number, horizon, 1.0), seen, memory[:there], rng, shares[:there])
+        if present < arms:
+            allocate(early_policy, Period(number, horizon, 1.0), sums, memory[:present], rng, shares[:present])
         else:
-            allocate(policy, Period(number, horizon, 1.0), seen, memory[:there], rng, shares[:there])
+            allocate(policy, Period(number, horizon, 1.0), sums, memory[:present], rng, shares[:present])
         best = -math.inf
         earned = 0.0
-        for arm in range(there):
-            best = max(best, means[number - 1, arm])
-            earned += shares[arm] * means[number - 1, arm]
-            given[number - 1, arm] = shares[arm]
+        for arm in range(present):
+            mean = course.means[number - 1, arm]
+            best = max(best, mean)
+            earned += shares[arm] * mean
+            amounts[number - 1, arm] = shares[arm]
             if shares[arm] > 0.0:
-                deviation = weights(shares[arm], b).deviation
-                returned[number - 1, arm] = shares[arm] * means[number - 1, arm] + deviation * noise[number - 1, arm]
+                deviation = weights(shares[arm], rules.b).deviation
+                outcomes[number - 1, arm] = shares[arm] * mean + deviation * course.noise[number - 1, arm]
         lost[number - 1] = best - earned
-        if decay < 1.0:
-            for group in range(groups):
+        if rules.decay < 1.0:
+            for group in range(rules.groups):
                 for row in range(3):
                     for arm in range(arms):
-                        parts[group, row, arm] *= decay
-        if window > 0 and number > window:
-            count_in(parts[(number - window) % groups], given[number - window - 1], returned[number - window - 1],
-                     told_b, -1.0)  # fmt: skip
-        if number > delay:
-            told = number - delay
-            count_in(parts[told % groups], given[told - 1], returned[told - 1], told_b, decay**delay)
+                        parts[group, row, arm] *= rules.decay
+        if rules.window > 0 and number > rules.window:
+            left = number - rules.window
+            count_in(parts[left % rules.groups], amounts[left - 1], outcomes[left - 1], rules.assumed_b, -1.0)
+        if number > rules.delay:
+            arrived, weight = number - rules.delay, rules.decay**rules.delay
+            part = parts[arrived % rules.groups]
+            count_in(part, amounts[arrived - 1], outcomes[arrived - 1], rules.assumed_b, weight)
 
 
 @kernel
@@ -128,10 +142,10 @@ def count_in(part: Any, amounts: Any, outcomes: Any, b: float, weight: float) ->
     """Add the outcomes of a period to one group's sums, or take them away; an arm without outcomes has none left."""
     for arm in range(len(amounts)):
         if amounts[arm] > 0.0:
-            by = weights(amounts[arm], b)
+            powers = weights(amounts[arm], b)
             part[0, arm] += weight
-            part[1, arm] += weight * by.information
-            part[2, arm] += weight * outcomes[arm] * by.score
+            part[1, arm] += weight * powers.information
+            part[2, arm] += weight * outcomes[arm] * powers.score
             if part[0, arm] == 0.0:
                 part[1, arm] = 0.0
                 part[2, arm] = 0.0

@@ -2,39 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from apportion.studies.robustness.run import BOTH_WAYS, LINEAR, Key, Study, cells_of
-from apportion.studies.robustness.troubles import BY_KEY, CHOSEN_ON, PARAMETERS, POLICIES, TROUBLES, WORLDS, World
-from apportion.studies.robustness.words import paragraphs, verdict
+from apportion._common import files
+from apportion.reporting.html import shown
+from apportion.studies.page import Block, Heading, Picture, Table, Text, with_error, write_page
+from apportion.studies.robustness.findings import paragraphs, verdict
+from apportion.studies.robustness.run import COMPARED_PERIODS
+from apportion.studies.robustness.study import LINEAR_PART, CellName, Study
+from apportion.studies.robustness.violations import (
+    BY_KEY,
+    CHOSEN_ON,
+    NONE,
+    PARAMETERS,
+    POLICIES,
+    VIOLATIONS,
+    WORLDS,
+    World,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+TITLE = "Robustness"
+DATA = "data.json"
+LEAD = (
+    "What happens to regret when something is not as assumed: σ or b is wrong, the noise has heavy tails, means move,"
+    " outcomes come late, arms arrive late. Each figure is the mean regret in that world over the mean regret of the"
+    " same policy in the same world with nothing wrong."
+)
+
 
 def picture(study: Study) -> Figure:
-    """Regret over that of the clean case, per trouble and policy, one panel per world."""
+    """Regret over that with nothing wrong, per violation and policy, one panel per world."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import FixedLocator, NullLocator
 
     from apportion.reporting.figures.style import FAINT, GRID, LARGE, light, look
 
-    shown = [trouble for trouble in TROUBLES if trouble.key != "clean"]
-    ratios = [study.ratio(key)[0] for key in study]
+    drawn = [violation for violation in VIOLATIONS if violation.key != NONE]
+    ratios = [study.ratio(name)[0] for name in study]
     with light():
-        figure = Figure(figsize=(11.2, 0.42 * len(shown) + 2.4), layout="constrained", facecolor="white")
+        figure = Figure(figsize=(11.2, 0.42 * len(drawn) + 2.4), layout="constrained", facecolor="white")
         axes = figure.subplots(1, len(WORLDS), sharey=True)
         for ax, world in zip(np.atleast_1d(axes), WORLDS):
-            for place, policy in enumerate(POLICIES):
-                style = look(place)
-                points = [study.ratio(Key(world.name, policy, trouble.key)) for trouble in shown]
+            for index, policy in enumerate(POLICIES):
+                style = look(index)
+                points = [study.ratio(CellName(world.name, policy, violation.key)) for violation in drawn]
                 values, errors = np.array(points).T
                 ax.errorbar(
-                    values, np.arange(len(shown)) + 0.16 * (place - 1.5),
+                    values, np.arange(len(drawn)) + 0.16 * (index - 1.5),
                     xerr=[np.minimum(2.0 * errors, 0.9 * values), 2.0 * errors], fmt=style.marker,
                     color=style.colour, ms=6, lw=1.2, label=policy,
                 )  # fmt: skip
@@ -47,64 +68,56 @@ def picture(study: Study) -> Figure:
             ax.set_xticklabels([f"{mark:g}" for mark in marks])
             ax.axvline(1.0, color=FAINT, lw=1)
             ax.grid(axis="x", color=GRID)
-            for place in range(1, len(shown)):
-                if shown[place].group != shown[place - 1].group:
-                    ax.axhline(place - 0.5, color=GRID, lw=1)
-            ax.set_yticks(range(len(shown)), [trouble.label for trouble in shown])
+            for index in range(1, len(drawn)):
+                if drawn[index].group != drawn[index - 1].group:
+                    ax.axhline(index - 0.5, color=GRID, lw=1)
+            ax.set_yticks(range(len(drawn)), [violation.label for violation in drawn])
             ax.tick_params(axis="y", length=0)
             ax.set_title(f"b = {world.b:g}: {world.name}", loc="left")
-            ax.set_xlabel("regret over that of the clean case (bars: 2 standard errors)")
+            ax.set_xlabel("regret over that with nothing wrong (bars: 2 standard errors)")
         np.atleast_1d(axes)[0].invert_yaxis()
         figure.legend(
             *np.atleast_1d(axes)[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(POLICIES)
         )
-        figure.suptitle("What each trouble costs", fontsize=LARGE, fontweight="bold", x=0.01, ha="left")
+        figure.suptitle("What each violated assumption costs", fontsize=LARGE, fontweight="bold", x=0.01, ha="left")
     return figure
 
 
-def write_page(study: Study, folder: Path, command: str) -> Path:
+def write_study(study: Study, folder: Path, command: str) -> Path:
     """Write data.json and the picture into `folder`, and the page beside it: folder.md."""
-    from apportion.reporting import figures
-
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "data.json").write_text(study.to_json() + "\n", encoding="utf-8")
-    study = Study.from_json(study.to_json())  # the page says what the file says
-    figures.save(picture(study), folder / "robustness")
-    lines = [
-        "# Robustness",
-        "",
-        "What happens to regret when something is not as assumed: σ or b is told wrongly, the noise has heavy tails,"
-        " means move, outcomes come late, arms arrive late. Each figure is the mean regret in the troubled world over"
-        " that of the same policy in the same world without the trouble.",
-        "",
-        verdict(study),
-        "",
-        f"![Regret over that of the clean case]({folder.name}/robustness.png)",
-        "",
+    text = study.to_json()
+    files.write_text(folder / DATA, text + "\n")
+    written = Study.from_json(text)  # the page says what the file says
+    blocks = _blocks(written, command, f"{folder.name}/{DATA}")
+    return write_page(folder.with_suffix(".md"), TITLE, LEAD, blocks, pictures=folder)
+
+
+def _blocks(study: Study, command: str, data: str) -> Iterator[Block]:
+    yield Text(verdict(study))
+    yield Picture("robustness", "Regret over that with nothing wrong.", lambda: picture(study))
+    yield Text(
         f"Two worlds with {WORLDS[0].arms} arms, one better by {WORLDS[0].gap:g}, σ = 1, T = {study.horizon:,}:"
         f" b = {WORLDS[0].b:g}, where dividing is right, and b = {WORLDS[1].b:g}, where pooling is; {study.runs} runs"
-        f" of each cell ({_given()}), with the same means and noise for every policy and remedy. Runs are compiled;"
-        f" {min(BOTH_WAYS, study.horizon)} periods of every cell were also played through the `Allocator` (ask, wait,"
-        f" tell), and no period's regret differed by more than {study.apart:.1g}. Regret counts as linear where the"
-        f" second half of the time, three standard errors down, loses more than {LINEAR:.0%} of what an even split"
-        f" loses there. {_chosen(study)} Made by `{command}`; every run is in `{folder.name}/data.json`.",
-        "",
-    ]
+        f" of each cell ({_parameters()}), with the same means and noise for every policy and remedy. Runs are"
+        f" compiled; {min(COMPARED_PERIODS, study.horizon)} periods of every cell were also played through the"
+        f" `Allocator` (ask, wait, tell), and no period's regret differed by more than {study.apart:.1g}. Regret"
+        f" counts as linear where the second half of the time, three standard errors down, loses more than"
+        f" {LINEAR_PART:.0%} of what an even split loses there. {_chosen(study)} Made by `{command}`; every run is in"
+        f" `{data}`."
+    )
     for world in WORLDS:
-        lines += [f"## Regret at b = {world.b:g}", "", *_regret_table(study, world), ""]
+        yield Heading(f"Regret at b = {world.b:g}")
+        yield _regret_table(study, world)
     for heading, text in paragraphs(study):
-        lines += [f"## {heading}", "", " ".join(text.split()), ""]
-    lines += [
-        "## The tail, and the second half",
-        "",
-        "The 99% quantile of regret, and what the second half of the time loses as a part of an even split's loss.",
-        "",
-    ]
+        yield Heading(heading)
+        yield Text(" ".join(text.split()))
+    yield Heading("The tail, and the second half")
+    yield Text(
+        "The 99% quantile of regret, and what the second half of the time loses as a part of an even split's loss."
+    )
     for world in WORLDS:
-        lines += [f"At b = {world.b:g}:", "", *_tail_table(study, world), ""]
-    page = folder.with_suffix(".md")
-    page.write_text("\n".join(lines), encoding="utf-8")
-    return page
+        yield _tail_table(study, world)
 
 
 def _chosen(study: Study) -> str:
@@ -113,7 +126,7 @@ def _chosen(study: Study) -> str:
     return f"The lengths of memory and the robust groups were chosen on the runs of seed {CHOSEN_ON}, {own}."
 
 
-def _given() -> str:
+def _parameters() -> str:
     """What a policy is given besides b and σ."""
     return "; ".join(
         f"`{policy}` with {', '.join(f'{name} {value:g}' for name, value in given.items())}"
@@ -121,32 +134,23 @@ def _given() -> str:
     )
 
 
-def _regret_table(study: Study, world: World) -> list[str]:
+def _regret_table(study: Study, world: World) -> Table:
     rows = []
-    for trouble, keys in cells_of(study, world).items():
+    for violation, names in study.rows(world).items():
         cells = []
-        for key in keys:
-            ratio, error = study.ratio(key)
-            times = "" if trouble == "clean" else f", × {ratio:.2f} ± {error:.2f}"
-            cells.append(f"{_figure(study.cells[key].mean)} ± {study.cells[key].error:.2g}{times}")
-        rows.append([BY_KEY[trouble].label, *cells])
-    return _markdown(["trouble", *POLICIES], rows)
+        for name in names:
+            regret = with_error(study.cells[name].mean, study.cells[name].error)
+            cells.append(regret if violation == NONE else f"{regret}, × {with_error(*study.ratio(name))}")
+        rows.append([BY_KEY[violation].label, *cells])
+    return Table("", ["what is wrong", *POLICIES], rows)
 
 
-def _tail_table(study: Study, world: World) -> list[str]:
+def _tail_table(study: Study, world: World) -> Table:
     rows = []
-    for trouble, keys in cells_of(study, world).items():
+    for violation, names in study.rows(world).items():
         cells = []
-        for key in keys:
-            mark = " (linear)" if study.linear(key) else ""
-            cells.append(f"{_figure(study.cells[key].tail)}, {study.late_part(key)[0]:.0%}{mark}")
-        rows.append([BY_KEY[trouble].label, *cells])
-    return _markdown(["trouble", *POLICIES], rows)
-
-
-def _figure(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100.0 else f"{value:.3g}"
-
-
-def _markdown(head: list[str], rows: Iterable[list[str]]) -> list[str]:
-    return [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in rows)]
+        for name in names:
+            mark = " (linear)" if study.linear(name) else ""
+            cells.append(f"{shown(study.cells[name].tail)}, {study.late_part(name)[0]:.0%}{mark}")
+        rows.append([BY_KEY[violation].label, *cells])
+    return Table(f"At b = {world.b:g}:", ["what is wrong", *POLICIES], rows)
