@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import pydoc
 import re
 from typing import Any
 
 import griffe
 
 import apportion
+from apportion.campaigns.protocol import CampaignVerbs
 
 _DOCTEST = re.compile(r"^>>> .*(?:\n(?!\s*$).*)*", re.MULTILINE)
 
@@ -29,6 +31,8 @@ class Doctests(griffe.Extension):
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Called once for each module, class, function and attribute."""
+        if obj.docstring is None and obj.parent is not None and obj.parent.is_class and not obj.name.startswith("_"):
+            inherit(obj)
         if obj.docstring is None:
             return
         text = obj.docstring.value
@@ -37,6 +41,14 @@ class Doctests(griffe.Extension):
             parts += [text[end : found.start()].replace("μ*", "μ\\*"), f"```pycon\n{found[0]}\n```"]
             end = found.end()
         obj.docstring.value = call(obj) + "".join([*parts, text[end:].replace("μ*", "μ\\*")])
+
+
+def inherit(obj: griffe.Object) -> None:
+    """The verbs of a campaign are described once, in their protocol."""
+    owner = pydoc.locate(obj.parent.path) if obj.parent is not None else None
+    if isinstance(owner, type) and CampaignVerbs in owner.__mro__:
+        text = inspect.getdoc(getattr(owner, obj.name, None))
+        obj.docstring = griffe.Docstring(text, parent=obj) if text else None
 
 
 def call(obj: griffe.Object) -> str:

@@ -17,9 +17,10 @@ from apportion.allocation.feasible import amounts as feasible_amounts
 from apportion.allocation.feasible import project
 from apportion.allocation.outcomes import OutcomeUpdate, budget_amount, outcome_shown, read_outcomes
 from apportion.allocation.rng_state import fresh_seed, plain_state, state_from_plain
+from apportion.allocation.saved_state import intact_state, read_state
 from apportion.allocation.split import Split
 from apportion.allocation.tickets import Ticket, Tickets, TicketStore
-from apportion.errors import ApportionError, Conflict, IncompatibleState
+from apportion.errors import Conflict, IncompatibleState
 from apportion.inference.learning import Learned, learned, sums_for
 from apportion.model.confidence import anytime_rho
 from apportion.model.sums import Floats, Grid
@@ -368,16 +369,14 @@ class Allocator:
 
     def to_json(self) -> str:
         """Everything, the generator's position included: `from_json` goes on exactly as this one would."""
-        state = {
+        return json.dumps(self._state(), allow_nan=False)
+
+    def _state(self) -> dict[str, Any]:
+        return {
             "format": FORMAT,
             "version": VERSION,
             "policy": self.policy.to_state(),
-            "horizon": self.horizon,
-            "sigma": self.sigma,
-            "level": self.level,
-            "minimise": self.minimise,
-            "step": self.step,
-            "seed": self.seed,
+            **{name: getattr(self, name) for name in ("horizon", "sigma", "level", "minimise", "step", "seed")},
             "generator": plain_state(self._rng.bit_generator.state),
             "arms": self._arms.to_list(),
             "statistics": self._past.to_dict(),
@@ -386,38 +385,21 @@ class Allocator:
             "even_share": self._even_share,
             "tickets": self._tickets.to_dict(),
         }
-        return json.dumps(state, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str, tickets: ReadTickets = Tickets.from_dict) -> Self:
         """The allocator that `to_json` wrote; `IncompatibleState` where it was not, or was damaged since."""
-        try:
-            state = json.loads(text)
-            if not isinstance(state, dict) or state.get("format") != FORMAT:
-                raise IncompatibleState("This is not the saved state of an Allocator.")
-            if state.get("version") != VERSION:
-                raise IncompatibleState(
-                    f"`version` of the saved state must be {VERSION}; got {state.get('version')!r}. "
-                    "Load it with the release of apportion that wrote it."
-                )
-            return cls._from_state(state, tickets)
-        except IncompatibleState:
-            raise
-        except KeyError as error:
-            raise IncompatibleState(f"The saved state is damaged: {error} is missing.") from error
-        except ApportionError as error:
-            raise IncompatibleState(f"The saved state cannot be used: {error}") from error
-        except (TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as error:
-            raise IncompatibleState(f"The saved state is damaged: {' '.join(str(error).split())}.") from error
+        with intact_state():
+            return cls._from_state(read_state(text, FORMAT, VERSION, "an Allocator"), tickets)
 
     @classmethod
     def _from_state(cls, state: dict[str, Any], tickets: ReadTickets) -> Self:
         arms = Arms.from_list(state["arms"])
         past = past_from_dict(state["statistics"])
-        order = None if isinstance(past.b, tuple) else past.b
+        b = None if isinstance(past.b, tuple) else past.b
         # Through the front door, so that a saved setting is checked as a given one is.
         restored = cls(
-            policy_from_dict(state["policy"]), arms.names, seed=state["seed"], b=order, sigma=state["sigma"],
+            policy_from_dict(state["policy"]), arms.names, seed=state["seed"], b=b, sigma=state["sigma"],
             horizon=state["horizon"], step=state["step"], half_life=past.half_life,
             window=window_of(past), robust=isinstance(past, Groups), level=state["level"], minimise=state["minimise"],
         )  # fmt: skip

@@ -8,36 +8,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-import numpy as np
-
 from apportion._common import validation
-from apportion._version import __version__
-from apportion.allocation.allocator import Allocator
 from apportion.allocation.arms import Arm, by_name
 from apportion.allocation.beliefs import Beliefs
-from apportion.allocation.feasible import amounts as feasible_amounts
-from apportion.allocation.outcomes import budget_amount
 from apportion.allocation.split import Split
 from apportion.campaigns.check import Check, compare
+from apportion.campaigns.creation import add_campaign, campaign_name, creation_payload, divisible_budget, new_arm_name
 from apportion.campaigns.events import Event, intact, now
 from apportion.campaigns.expected_regret import expected_regret
 from apportion.campaigns.history import History, lines
+from apportion.campaigns.protocol import CampaignVerbs
 from apportion.campaigns.replay import Replay
-from apportion.campaigns.settings import (
-    SETTINGS,
-    ChangedSettings,
-    NewSettings,
-    Settings,
-    takes_new_settings,
-    with_defaults,
-)
-from apportion.campaigns.state import ALLOCATOR_SETTINGS, CampaignState
+from apportion.campaigns.settings import ChangedSettings, NewSettings, Settings, takes_new_settings, with_defaults
+from apportion.campaigns.state import CampaignState
 from apportion.campaigns.status import Status, status_of
 from apportion.campaigns.storage.session import Session
 from apportion.campaigns.storage.store import Store, open_store
 from apportion.campaigns.transactions import Transactions, find_done, request_digest, write_key
 from apportion.errors import Conflict, IncompatibleState, InvalidValue
-from apportion.policies.registry import choose_policy
 
 if TYPE_CHECKING:
     from apportion.campaigns.files import Imported
@@ -46,11 +34,8 @@ if TYPE_CHECKING:
 # More events or tickets than any campaign has; a database can count so far.
 MOST = 2**62
 
-# Characters of a name, of a campaign or a new arm.
-LONGEST_NAME = 200
 
-
-class Campaign:
+class Campaign(CampaignVerbs):
     """A budget that is really being split, kept in a database; for several threads and processes at once.
 
     `split` gives the next split with a ticket, `record` takes outcomes by ticket and arm name; the semantics
@@ -93,10 +78,8 @@ class Campaign:
 
         `Conflict` where there is one of that name, unless it was begun with the same `key`.
         """
-        title = campaign_name(name)
-        names = tuple(_short_name("arms", arm) for arm in validation.arm_names("arms", arms))
-        given = with_defaults(settings)
-        content = _creation(names, given)
+        title, given = campaign_name(name), with_defaults(settings)
+        content = creation_payload(arms, given)
         # A seed that was drawn was not asked for.
         asked: dict[str, Any] = {"begun": {**content["options"], **content["settings"], "seed": given["seed"]}}
         if key is not None:
@@ -115,20 +98,7 @@ class Campaign:
 
     @classmethod
     def _begin(cls, store: Store, name: str, events: list[Event]) -> Campaign:
-        """A campaign of that name with these events, which must begin with its creation."""
-        title = campaign_name(name)
-        state = CampaignState.begin(events[0])
-        by_ticket: dict[int | None, list[Event]] = {}
-        for event in events:
-            by_ticket.setdefault(event.ticket, []).append(event)
-        state.history = lambda ticket, upto: [e for e in by_ticket.get(ticket, []) if e.number <= upto]
-        for event in events[1:]:
-            state.apply(event)
-        with store.writing() as session:
-            identity = session.add_campaign(title, events[0].at)
-            session.append(identity, events)
-            session.save(identity, state.number, state.text())
-        return cls(store, identity, title)
+        return cls(store, add_campaign(store, name, events), name)
 
     @classmethod
     def open(cls, name: str, db: str | os.PathLike[str] | None = None) -> Campaign:
@@ -159,7 +129,6 @@ class Campaign:
     # The verbs
 
     def split(self, budget: float | None = None, *, key: str | None = None) -> Split:
-        """The next split, of the campaign's budget unless another is given here. Earlier tickets may be open."""
         with self.transactions.write() as transaction:
             known = transaction.done_before(key, "split", budget=budget)
             if known is not None:
@@ -180,11 +149,6 @@ class Campaign:
         *,
         key: str | None = None,
     ) -> None:
-        """Record outcomes: in parts, late, in any order; None means that none will come ("no data").
-
-        `amounts` are what was really spent where that differs from the advice. The same again changes nothing;
-        something else is a `Conflict`: `amend` corrects.
-        """
         with self.transactions.write() as transaction:
             if transaction.done_before(key, "outcome", ticket, outcomes=outcomes, amounts=amounts) is not None:
                 return
@@ -203,7 +167,6 @@ class Campaign:
         *,
         key: str | None = None,
     ) -> None:
-        """Correct outcomes that were recorded, or the amounts they came from. The old stay in the history."""
         with self.transactions.write() as transaction:
             if transaction.done_before(key, "amended", ticket, outcomes=outcomes, amounts=amounts) is not None:
                 return
@@ -220,7 +183,6 @@ class Campaign:
             transaction.append("amended", {**payload, "old": old}, held.number, key)
 
     def close(self, ticket: int, *, key: str | None = None) -> None:
-        """No result will come for what is still open of a ticket."""
         with self.transactions.write() as transaction:
             if transaction.done_before(key, "outcome", ticket, close=True) is not None:
                 return
@@ -235,25 +197,20 @@ class Campaign:
                 transaction.append("outcome", {"outcomes": missing}, held.number, key)
 
     def add_arm(self, name: str, minimum: float = 0.0, maximum: float = 1.0, *, key: str | None = None) -> None:
-        """A new arm, or one that was removed, with all that was learned about it."""
         self._change_arm("add", name, minimum, maximum, key)
 
     def pause_arm(self, name: str, *, key: str | None = None) -> None:
-        """Give the arm nothing until it is resumed."""
         self._change_arm("pause", name, key=key)
 
     def resume_arm(self, name: str, *, key: str | None = None) -> None:
-        """Take a paused arm back into the splits."""
         self._change_arm("resume", name, key=key)
 
     def remove_arm(self, name: str, *, key: str | None = None) -> None:
-        """Take the arm away; outcomes of open tickets still count, and `add_arm` brings it back."""
         self._change_arm("remove", name, key=key)
 
     def bound_arm(
         self, name: str, minimum: float | None = None, maximum: float | None = None, *, key: str | None = None
     ) -> None:
-        """Set the smallest and largest share of an arm; the same minimum and maximum fixes it."""
         self._change_arm("bound", name, minimum, maximum, key)
 
     def _change_arm(
@@ -269,7 +226,7 @@ class Campaign:
             if transaction.done_before(key, "arm", **request) is not None:
                 return
             if action == "add" and arm not in transaction.state.allocator.indices:
-                _short_name("name", arm)
+                new_arm_name("name", arm)
             before = transaction.state.allocator.all_arms
             transaction.state.change_arm(action, arm, minimum, maximum)
             if transaction.state.allocator.all_arms == before:
@@ -279,39 +236,16 @@ class Campaign:
             transaction.append("arm", {"action": action, "arm": arm, **given}, key=key)
 
     def change(self, *, key: str | None = None, **changes: Unpack[ChangedSettings]) -> Settings:
-        """Change settings, all that are given or none (`campaigns.settings` declares them).
-
-        Another b, half-life, window or robust counts all outcomes again; of half-life and window the one set last
-        replaces the other. The policy takes over a new b or sigma.
-        """
         with self.transactions.write() as transaction:
             old = transaction.state.settings
             if transaction.done_before(key, "setting", settings=changes) is not None:
                 return old
-            wanted: dict[str, Any] = {**changes}
-            policy_before = transaction.state.allocator.policy.to_state()
-            if {"budget", "step"} & set(wanted):
-                _dividable(wanted.get("budget", old.budget), wanted.get("step", old.step))
-            if {"policy", "b", "sigma"} & set(wanted):
-                allocator = transaction.state.allocator
-                kept = {
-                    name: wanted.get(name, getattr(old, name))
-                    for name in ("b", "sigma")
-                    if name in wanted or name not in old.assumed
-                }
-                policy = wanted.get("policy")
-                if policy is None:
-                    own = {**allocator.policy.parameters}
-                    own.update({name: wanted[name] for name in ("b", "sigma") if name in wanted and name in own})
-                    policy = type(allocator.policy)(**own)
-                chosen, _ = choose_policy(policy, **kept)
-                wanted["policy"] = chosen.to_state()
-            transaction.state.change(wanted)
-            new = transaction.state.settings
-            was = {name: policy_before if name == "policy" else getattr(old, name) for name in wanted}
-            if new != old or transaction.state.allocator.policy.to_state() != policy_before:
-                transaction.append("setting", {"changes": _taken(wanted, transaction.state), "old": was}, key=key)
-            return new
+            if {"budget", "step"} & set(changes):
+                divisible_budget(changes.get("budget", old.budget), changes.get("step", old.step))
+            payload = transaction.state.change_settings(changes)
+            if payload is not None:
+                transaction.append("setting", payload, key=key)
+            return transaction.state.settings
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -330,16 +264,11 @@ class Campaign:
         key: str | None = None,
         **columns: str | None,
     ) -> Imported:
-        """Take in a history file: each date becomes a split that was spent, with its outcomes. All or nothing.
-
-        `columns` maps the names of the columns (date, arm, amount, outcome), and says `delimiter` and `decimal`.
-        """
         from apportion.campaigns.files import import_history
 
         return import_history(self, path, add_arms=add_arms, again=again, key=key, **columns)
 
     def export(self, kind: str = "json") -> str:
-        """Everything as json or log, which `restore` takes; the history as csv."""
         from apportion.campaigns.files import export
 
         return export(self, kind)
@@ -347,7 +276,6 @@ class Campaign:
     def forecast(
         self, *, periods: int = 50, worlds: int = 100, policies: Sequence[str] | None = None, seed: int = 0
     ) -> Forecast:
-        """Play the campaign forward: futures drawn from its beliefs, each policy going on from today's sums."""
         from apportion.campaigns.forecast import forecast
 
         return forecast(self, periods=periods, worlds=worlds, policies=policies, seed=seed)
@@ -356,37 +284,30 @@ class Campaign:
 
     @property
     def settings(self) -> Settings:
-        """What the campaign is run by, as of now."""
         return self.transactions.read(lambda state, session: state.settings)
 
     @property
     def unit(self) -> str | None:
-        """What the budget is counted in: `settings` has it too, but works out b and σ where they are learned."""
         return self.transactions.read(lambda state, session: state.settings_unit)
 
     @property
     def arms(self) -> tuple[Arm, ...]:
-        """Every arm there ever was, with its state and bounds."""
         return self.transactions.read(lambda state, session: state.allocator.all_arms)
 
     @property
     def period(self) -> int:
-        """How many splits were asked for."""
         return self.transactions.read(lambda state, session: state.allocator.period)
 
     @property
     def version(self) -> int:
-        """The number of the last event: it changes when anything does."""
         with self._store.reading() as session:
             return session.last(self._id)
 
     @property
     def open_tickets(self) -> tuple[int, ...]:
-        """The tickets with outcomes still to come."""
         return self.transactions.read(lambda state, session: state.allocator.open_tickets)
 
     def beliefs(self, at: int | None = None) -> Beliefs:
-        """What is believed about every arm that was not removed; `at`: after that many events."""
         if at is not None:
             with self._store.reading() as session:
                 number = min(validation.whole("at", at, low=1), MOST)
@@ -394,10 +315,6 @@ class Campaign:
         return self.transactions.read(lambda state, session: state.allocator.beliefs())
 
     def beliefs_over_time(self, every: int = 1) -> list[tuple[int, Beliefs]]:
-        """What was believed after each split's last event so far: (period, beliefs), every so many periods.
-
-        The last entry is today's. One pass over all events.
-        """
         often, found, replay = validation.whole("every", every, low=1), [], self.replay()
         for step in replay.steps():
             if step.before is not None and step.ended and step.ended % often == 0:
@@ -407,8 +324,6 @@ class Campaign:
         return found
 
     def explain(self, ticket: int) -> Split:
-        """The split of a ticket as it was given, with the beliefs and reasons of its time."""
-
         def found(state: CampaignState, session: Session) -> Event:
             return _split_event(session, self._id, state.tickets.find(ticket).number)
 
@@ -417,8 +332,6 @@ class Campaign:
             return self.transactions.restore_split(session, event)
 
     def status(self) -> Status:
-        """Where the campaign stands, at one moment: beliefs, open tickets, settings, what to know in sentences."""
-
         def found(state: CampaignState, session: Session) -> Status:
             beliefs = state.allocator.beliefs()
             return status_of(self.name, state, beliefs, self._regret(state, session, beliefs))
@@ -426,10 +339,6 @@ class Campaign:
         return self.transactions.read(found)
 
     def expected_regret(self) -> float:
-        """What the last split (an even one before it) is expected to cost per period, as seen from today's beliefs.
-
-        NaN where σ is unknown or an arm has no outcome yet.
-        """
         return self.transactions.read(lambda state, session: self._regret(state, session, state.allocator.beliefs()))
 
     def _regret(self, state: CampaignState, session: Session, beliefs: Beliefs) -> float:
@@ -443,14 +352,12 @@ class Campaign:
         return expected_regret(beliefs, amounts)
 
     def history(self, first: int | None = None, last: int | None = None) -> History:
-        """One line per ticket and arm: advised and spent amount, outcome, corrections. All tickets, or a range."""
         low = 1 if first is None else min(validation.whole("first", first, low=1), MOST)
         high = MOST if last is None else min(validation.whole("last", last, low=low), MOST)
         with self._store.reading() as session:
             return History(self.name, lines(session.of_tickets(self._id, low, high)))
 
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
-        """The log: everything that happened, in order."""
         start = min(validation.whole("after", after, low=0), MOST)
         most = None if limit is None else min(validation.whole("limit", limit, low=0), MOST)
         with self._store.reading() as session:
@@ -461,7 +368,6 @@ class Campaign:
         return self.transactions.read(lambda state, session: state.text() if b is None else state.text_for(b))
 
     def check(self, repair: bool = False) -> Check:
-        """Rebuild everything from the events and compare with what is kept; `repair` replaces wrong snapshots."""
         with self._store.reading() as session:
             found, rebuilt = compare(session, self._id)
         if repair and not found.ok and rebuilt is not None:
@@ -473,63 +379,6 @@ class Campaign:
     def replay(self) -> Replay:
         """The campaign once more, event by event."""
         return Replay(self._store, self._id)
-
-
-def campaign_name(name: Any) -> str:
-    """A campaign's name, checked: it ends up in addresses and file names."""
-    if (
-        not isinstance(name, str)
-        or not 1 <= len(name) <= LONGEST_NAME
-        or name != name.strip()
-        or not name.isprintable()
-        or set(name) & set("/\\")
-        or name in (".", "..")
-    ):
-        raise validation.refuse(
-            "name", f"a printable name of at most {LONGEST_NAME} characters without / or \\", name
-        )
-    return name
-
-
-def _short_name(label: str, name: Any) -> Any:
-    """The name of an arm that is new. Those that are kept may be longer: older releases had no limit."""
-    if isinstance(name, str) and len(name) > LONGEST_NAME:
-        raise validation.refuse(label, f"names of at most {LONGEST_NAME} characters", name)
-    return name
-
-
-def _dividable(budget: Any, step: float | None) -> float:
-    """A campaign's budget, checked; one that is no multiple of the step could never be split."""
-    amount = budget_amount(budget)
-    if step is not None:  # refused as every split would be
-        size = validation.number("step", step, above=0.0)
-        feasible_amounts([1.0], amount, step=size, rng=np.random.default_rng(0))
-    return amount
-
-
-def _creation(arms: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
-    """What the event `created` holds: the options of the allocator, the settings beside it, this release."""
-    policy, assumed = choose_policy(given["policy"], given["b"], given["sigma"])
-    allocator = Allocator(policy, arms, **{name: given[name] for name in ALLOCATOR_SETTINGS})
-    kept = [name for name, setting in SETTINGS.items() if name != "policy" and not setting.part_of]
-    options = {
-        "policy": policy.to_state(),
-        "arms": [arm.name for arm in allocator.all_arms],
-        "minimum": {arm.name: arm.minimum for arm in allocator.all_arms if arm.minimum > 0.0},
-        "maximum": {arm.name: arm.maximum for arm in allocator.all_arms if arm.maximum < 1.0},
-        **{name: getattr(allocator, name) for name in kept if name in ALLOCATOR_SETTINGS},
-        "b": allocator.given_b,
-    }
-    settings = {name: given[name] for name in kept if name not in ALLOCATOR_SETTINGS}
-    settings |= {"budget": _dividable(given["budget"], allocator.step), "assumed": list(assumed)}
-    return {"options": options, "settings": settings, "program": __version__}
-
-
-def _taken(wanted: Mapping[str, Any], state: CampaignState) -> dict[str, Any]:
-    """Settings as they were taken in: plain numbers for the log, whatever kind of number was given."""
-    own = state.allocator
-    held = {**state.settings._asdict(), "policy": wanted.get("policy"), "b": own.given_b, "sigma": own.sigma}
-    return {name: None if value is None else held[name] for name, value in wanted.items()}
 
 
 def _outcomes_payload(outcomes: Mapping[str, float | None], amounts: Mapping[str, float] | None) -> dict[str, Any]:

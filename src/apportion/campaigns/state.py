@@ -16,9 +16,13 @@ from apportion.campaigns.events import Event, intact, ticket_from_events
 from apportion.campaigns.settings import CHANGEABLE, RECOUNTS, SETTINGS, Settings
 from apportion.campaigns.ticket_index import TicketIndex
 from apportion.errors import IncompatibleState, InvalidValue
-from apportion.policies import Uniform, policy_from_dict
+from apportion.policies import Policy, Uniform, policy_from_dict
+from apportion.policies.registry import choose_policy
 
 FORMAT = "apportion.ledger"
+
+# The settings that a policy may be given, or learn.
+NOISE = ("b", "sigma")
 
 
 # The settings that are options of the allocator; the others are kept beside it.
@@ -125,6 +129,36 @@ class CampaignState:
             verbs = {"pause": own.pause_arm, "resume": own.resume_arm, "remove": own.remove_arm}
             verbs[validation.choice("action", action, ("add", "bound", *verbs))](arm)
 
+    def change_settings(self, changes: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Take in settings as a person gives them; the payload of the event, or None where nothing changed."""
+        old, policy_before = self.settings, self.allocator.policy.to_state()
+        wanted = dict(changes)
+        if {"policy", "b", "sigma"} & set(wanted):
+            wanted["policy"] = self._policy_for(wanted, old).to_state()
+        self.change(wanted)
+        if self.settings == old and self.allocator.policy.to_state() == policy_before:
+            return None
+        own = self.allocator
+        # As they were taken in: plain numbers for the log, whatever kind of number was given.
+        now = {**self.settings._asdict(), "policy": wanted.get("policy"), "b": own.given_b, "sigma": own.sigma}
+        return {
+            "changes": {name: None if value is None else now[name] for name, value in wanted.items()},
+            "old": {name: policy_before if name == "policy" else getattr(old, name) for name in wanted},
+        }
+
+    def _policy_for(self, wanted: Mapping[str, Any], old: Settings) -> Policy:
+        """The policy that is asked for, or today's, with the b and sigma that are given now or were before."""
+        policy = wanted.get("policy")
+        if policy is None:
+            current = self.allocator.policy
+            changed = {name: value for name, value in wanted.items() if name in NOISE and name in current.parameters}
+            policy = type(current)(**{**current.parameters, **changed})
+        given = {
+            name: wanted.get(name, getattr(old, name)) for name in NOISE if name in wanted or name not in old.assumed
+        }
+        chosen, _ = choose_policy(policy, **given)
+        return chosen
+
     def change(self, changes: Mapping[str, Any]) -> None:
         """Take in changed settings, all of them or none."""
         before, settings = self.text(), dict(self._settings)
@@ -162,7 +196,7 @@ class CampaignState:
         own.prepare()
         still = [name for name in self._settings["assumed"] if name not in changes]
         # What is taken back is not known any more: it is learned again.
-        gone = [name for name in ("b", "sigma") if own.learns and changes.get(name, ...) is None]
+        gone = [name for name in NOISE if own.learns and changes.get(name, ...) is None]
         self._settings["assumed"] = sorted({*still, *gone})
 
     def _fetch(self, ticket: int) -> Ticket:

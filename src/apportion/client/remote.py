@@ -11,8 +11,8 @@ from apportion._common import tables, validation
 from apportion.allocation.arms import Arm, by_name
 from apportion.allocation.beliefs import Beliefs
 from apportion.allocation.split import Split
-from apportion.campaigns.campaign import campaign_name
 from apportion.campaigns.check import Check
+from apportion.campaigns.creation import campaign_name
 from apportion.campaigns.events import Event
 from apportion.campaigns.files import Imported
 from apportion.campaigns.forecast import Forecast

@@ -16,7 +16,8 @@ from starlette.datastructures import FormData, UploadFile
 from apportion._common import validation
 from apportion._common.formatting import readable
 from apportion.allocation.arms import Arms
-from apportion.campaigns.campaign import Campaign, campaign_name
+from apportion.campaigns.campaign import Campaign
+from apportion.campaigns.creation import campaign_name
 from apportion.campaigns.files import import_history
 from apportion.campaigns.history_files import read_history
 from apportion.campaigns.settings import SETTINGS

@@ -1,0 +1,89 @@
+"""How a campaign begins: its name, the event of its creation, and a log of events taken in whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from apportion._common import validation
+from apportion._version import __version__
+from apportion.allocation.allocator import Allocator
+from apportion.allocation.feasible import amounts as feasible_amounts
+from apportion.allocation.outcomes import budget_amount
+from apportion.campaigns.events import Event
+from apportion.campaigns.settings import SETTINGS
+from apportion.campaigns.state import ALLOCATOR_SETTINGS, CampaignState
+from apportion.campaigns.storage.store import Store
+from apportion.policies.registry import choose_policy
+
+# Characters of a name, of a campaign or a new arm.
+LONGEST_NAME = 200
+
+
+def campaign_name(name: Any) -> str:
+    """A campaign's name, checked: it ends up in addresses and file names."""
+    if (
+        not isinstance(name, str)
+        or not 1 <= len(name) <= LONGEST_NAME
+        or name != name.strip()
+        or not name.isprintable()
+        or set(name) & set("/\\")
+        or name in (".", "..")
+    ):
+        allowed = f"a printable name of at most {LONGEST_NAME} characters without / or \\"
+        raise validation.refuse("name", allowed, name)
+    return name
+
+
+def new_arm_name(label: str, name: Any) -> Any:
+    """The name of an arm that is new. Those of older releases may be longer: they had no limit."""
+    if isinstance(name, str) and len(name) > LONGEST_NAME:
+        raise validation.refuse(label, f"names of at most {LONGEST_NAME} characters", name)
+    return name
+
+
+def divisible_budget(budget: Any, step: float | None) -> float:
+    """A campaign's budget, checked; one that is no multiple of the step could never be split."""
+    amount = budget_amount(budget)
+    if step is not None:  # refused as every split would be
+        size = validation.number("step", step, above=0.0)
+        feasible_amounts([1.0], amount, step=size, rng=np.random.default_rng(0))
+    return amount
+
+
+def creation_payload(arms: Iterable[str], given: dict[str, Any]) -> dict[str, Any]:
+    """What the event `created` holds: the options of the allocator, the settings beside it, this release."""
+    names = tuple(new_arm_name("arms", arm) for arm in validation.arm_names("arms", arms))
+    policy, assumed = choose_policy(given["policy"], given["b"], given["sigma"])
+    allocator = Allocator(policy, names, **{name: given[name] for name in ALLOCATOR_SETTINGS})
+    held = [name for name, setting in SETTINGS.items() if name != "policy" and not setting.part_of]
+    options = {
+        "policy": policy.to_state(),
+        "arms": list(names),
+        "minimum": {arm.name: arm.minimum for arm in allocator.all_arms if arm.minimum > 0.0},
+        "maximum": {arm.name: arm.maximum for arm in allocator.all_arms if arm.maximum < 1.0},
+        **{name: getattr(allocator, name) for name in held if name in ALLOCATOR_SETTINGS},
+        "b": allocator.given_b,
+    }
+    settings = {name: given[name] for name in held if name not in ALLOCATOR_SETTINGS}
+    settings |= {"budget": divisible_budget(given["budget"], allocator.step), "assumed": list(assumed)}
+    return {"options": options, "settings": settings, "program": __version__}
+
+
+def add_campaign(store: Store, name: str, events: list[Event]) -> int:
+    """A new campaign of that name with these events, which must begin with its creation: its id in the store."""
+    title = campaign_name(name)
+    state = CampaignState.begin(events[0])
+    by_ticket: dict[int | None, list[Event]] = {}
+    for event in events:
+        by_ticket.setdefault(event.ticket, []).append(event)
+    state.history = lambda ticket, upto: [e for e in by_ticket.get(ticket, []) if e.number <= upto]
+    for event in events[1:]:
+        state.apply(event)
+    with store.writing() as session:
+        identity = session.add_campaign(title, events[0].at)
+        session.append(identity, events)
+        session.save(identity, state.number, state.text())
+    return identity

@@ -1,0 +1,163 @@
+"""The verbs of a campaign, the same for one in a database at hand and for one in a service."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, Unpack
+
+if TYPE_CHECKING:
+    from apportion.allocation.arms import Arm
+    from apportion.allocation.beliefs import Beliefs
+    from apportion.allocation.split import Split
+    from apportion.campaigns.check import Check
+    from apportion.campaigns.events import Event
+    from apportion.campaigns.files import Imported
+    from apportion.campaigns.forecast import Forecast
+    from apportion.campaigns.history import History
+    from apportion.campaigns.settings import ChangedSettings, Settings
+    from apportion.campaigns.status import Status
+
+
+class CampaignVerbs(Protocol):
+    """What can be done with a campaign, wherever it is kept. A `key` names a write: sent again, it is done once."""
+
+    name: str
+
+    # Splits and outcomes
+
+    def split(self, budget: float | None = None, *, key: str | None = None) -> Split:
+        """The next split, of the campaign's budget unless another is given here. Earlier tickets may be open."""
+
+    def record(
+        self,
+        ticket: int,
+        outcomes: Mapping[str, float | None],
+        amounts: Mapping[str, float] | None = None,
+        *,
+        key: str | None = None,
+    ) -> None:
+        """Record outcomes: in parts, late, in any order; None means that none will come ("no data").
+
+        `amounts` are what was really spent where that differs from the advice. The same again changes nothing;
+        something else is a `Conflict`: `amend` corrects.
+        """
+
+    def amend(
+        self,
+        ticket: int,
+        outcomes: Mapping[str, float | None],
+        amounts: Mapping[str, float] | None = None,
+        *,
+        key: str | None = None,
+    ) -> None:
+        """Correct outcomes that were recorded, or the amounts they came from. The old stay in the history."""
+
+    def close(self, ticket: int, *, key: str | None = None) -> None:
+        """No result will come for what is still open of a ticket."""
+
+    # Arms and settings
+
+    def add_arm(self, name: str, minimum: float = 0.0, maximum: float = 1.0, *, key: str | None = None) -> None:
+        """A new arm, or one that was removed, with all that was learned about it."""
+
+    def pause_arm(self, name: str, *, key: str | None = None) -> None:
+        """Give the arm nothing until it is resumed."""
+
+    def resume_arm(self, name: str, *, key: str | None = None) -> None:
+        """Take a paused arm back into the splits."""
+
+    def remove_arm(self, name: str, *, key: str | None = None) -> None:
+        """Take the arm away; outcomes of open tickets still count, and `add_arm` brings it back."""
+
+    def bound_arm(
+        self, name: str, minimum: float | None = None, maximum: float | None = None, *, key: str | None = None
+    ) -> None:
+        """Set the smallest and largest share of an arm; the same minimum and maximum fixes it."""
+
+    def change(self, *, key: str | None = None, **changes: Unpack[ChangedSettings]) -> Settings:
+        """Change settings, all that are given or none (`campaigns.settings` declares them).
+
+        Another b, half-life, window or robust counts all outcomes again; of half-life and window the one set last
+        replaces the other. The policy takes over a new b or sigma.
+        """
+
+    # Files and futures
+
+    def import_history(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        add_arms: bool = False,
+        again: bool = False,
+        key: str | None = None,
+        **columns: str | None,
+    ) -> Imported:
+        """Take in a history file: each date becomes a split that was spent, with its outcomes. All or nothing.
+
+        `columns` maps the names of the columns (date, arm, amount, outcome), and says `delimiter` and `decimal`.
+        """
+
+    def export(self, kind: str = "json") -> str:
+        """Everything as json or log, which `restore` takes; the history as csv."""
+
+    def forecast(
+        self, *, periods: int = 50, worlds: int = 100, policies: Sequence[str] | None = None, seed: int = 0
+    ) -> Forecast:
+        """Play the campaign forward: futures drawn from its beliefs, each policy going on from today's sums."""
+
+    # Reading, each time as of one moment
+
+    @property
+    def settings(self) -> Settings:
+        """What the campaign is run by, as of now."""
+
+    @property
+    def unit(self) -> str | None:
+        """What the budget is counted in: quicker than `settings`, which works out b and σ where they are learned."""
+
+    @property
+    def arms(self) -> tuple[Arm, ...]:
+        """Every arm there ever was, with its state and bounds."""
+
+    @property
+    def period(self) -> int:
+        """How many splits were asked for."""
+
+    @property
+    def version(self) -> int:
+        """The number of the last event: it changes when anything does."""
+
+    @property
+    def open_tickets(self) -> tuple[int, ...]:
+        """The tickets with outcomes still to come."""
+
+    def beliefs(self, at: int | None = None) -> Beliefs:
+        """What is believed about every arm that was not removed; `at`: after that many events."""
+
+    def beliefs_over_time(self, every: int = 1) -> list[tuple[int, Beliefs]]:
+        """What was believed after each split's last event so far: (period, beliefs), every so many periods.
+
+        The last entry is today's. One pass over all events.
+        """
+
+    def explain(self, ticket: int) -> Split:
+        """The split of a ticket as it was given, with the beliefs and reasons of its time."""
+
+    def status(self) -> Status:
+        """Where the campaign stands, at one moment: beliefs, open tickets, settings, what to know in sentences."""
+
+    def expected_regret(self) -> float:
+        """What the last split (an even one before it) is expected to cost per period, as seen from today's beliefs.
+
+        NaN where σ is unknown or an arm has no outcome yet.
+        """
+
+    def history(self, first: int | None = None, last: int | None = None) -> History:
+        """One line per ticket and arm: advised and spent amount, outcome, corrections. All tickets, or a range."""
+
+    def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
+        """The log: everything that happened, in order."""
+
+    def check(self, repair: bool = False) -> Check:
+        """Rebuild everything from the events and compare with what is kept; `repair` replaces wrong snapshots."""
