@@ -10,6 +10,7 @@ import inspect
 import re
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,101 @@ def argument_name(argument: Any) -> str:
     name = str(argument.name).upper()
     shown = name if argument.required else f"[{name}]"
     return f"{shown}..." if argument.nargs == -1 else shown
+
+
+# Settings
+
+SETTINGS_HEAD = r"""# Campaign settings
+
+What a campaign is run by. The same names are used everywhere: `apportion new --half-life 30`, `half_life=30` in
+`apportion.Campaign.create`, `"half_life": 30` over HTTP. `apportion settings NAME` shows them all.
+
+*Can be changed*: with `apportion settings NAME --…`, `Campaign.change`, or `PATCH …/settings`, at any time. *And
+unset*: with `--unset NAME`, `None` or `null`. The past is kept; some changes count all outcomes again.
+
+```console
+$ apportion new ads --arms search,social,video --budget 5000 --unit EUR \
+    --pin video=0.1 --step 0.01 --seed 7
+$ apportion settings ads --budget 6000 --half-life 26
+Settings of ads
+┏━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━━━┓
+┃ setting    ┃ value                      ┃
+┡━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━━┩
+│ budget     │ 6000                       │
+│ unit       │ EUR                        │
+│ step       │ 0.01                       │
+│ minimise   │ no                         │
+│ policy     │ Auto                       │
+│ parameters │ b: –, sigma: –, horizon: – │
+│ b          │ 0.5                        │
+│ sigma      │ –                          │
+│ horizon    │ –                          │
+│ seed       │ 7                          │
+│ assumed    │ b, sigma                   │
+│ half life  │ 26                         │
+│ window     │ –                          │
+│ robust     │ no                         │
+│ level      │ 0.95                       │
+└────────────┴────────────────────────────┘
+```
+"""
+
+# What stands on the page beside the settings themselves: at the end of a group, or under a heading of its own.
+SETTINGS_BESIDE = {
+    "The arms": {
+        "arms": "The names of the arms, each once, of at most 200 characters. Needed. Later `apportion arms NAME "
+                "add`, `pause`, `resume`, `remove`: nothing that was learned is lost.",
+    },
+    "How it is decided": {
+        "parameters": "The parameters of the policy. Shown; set by `b`, `sigma` and `horizon`, or in Python by the "
+                      "policy itself.",
+        "assumed": "Shown: which of `b` and `sigma` nobody gave.",
+    },
+    "About the write": {
+        "name": "The campaign's name: printable, at most 200 characters, without / and \\\\.",
+        "db": "Where it is kept: a file, or a URL ([Environment variables](environment.md)).",
+        "key": "A name for this write: sent again with the same key, it is done once. Over HTTP it is the header "
+               "`Idempotency-Key`.",
+    },
+}  # fmt: skip
+
+
+def settings_page() -> str:
+    """Every setting of a campaign, from its declaration."""
+    from apportion.campaigns.settings import GROUPS, SETTINGS
+    from apportion.web.api.requests import NewCampaign
+
+    schema = NewCampaign.model_json_schema()["properties"]
+    groups: dict[str, dict[str, str]] = {title: {} for title in (*GROUPS.values(), *SETTINGS_BESIDE)}
+    for name, setting in SETTINGS.items():
+        groups[GROUPS[setting.group]][name] = setting_text(setting, schema[name])
+    parts = [NOTE + SETTINGS_HEAD]
+    for title, texts in groups.items():
+        parts.append(f"## {title}\n")
+        for name, text in {**texts, **SETTINGS_BESIDE.get(title, {})}.items():
+            lines = textwrap.wrap(text, 116, break_long_words=False, break_on_hyphens=False)
+            parts.append(f"`{name}`\n:   " + "\n    ".join(lines) + "\n")
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def setting_text(setting: Any, schema: dict[str, Any]) -> str:
+    """A setting in sentences: what it does, what it may be, its default, what can become of it later."""
+    says = [setting.help]
+    if setting.kind in ("number", "whole"):
+        known = {name: value for name, value in schema.items() if name not in ("anyOf", "default")}
+        says.append(f"A {kind({**known, 'type': 'whole number' if setting.kind == 'whole' else 'number'})}.")
+    says.append(setting.details)
+    if setting.required:
+        says.append("Needed.")
+    elif setting.nullable:
+        says.append(f"Left out: {setting.without}.")
+    else:
+        default = {False: "no", True: "yes"}.get(setting.default, f"`{setting.default}`")
+        says.append(f"Default: {default}.")
+    if setting.changeable:
+        later = "Can be changed and unset" if setting.nullable else "Can be changed"
+        says.append(f"{later}: all outcomes are counted again." if setting.recounts else f"{later}.")
+    return " ".join(each for each in says if each)
 
 
 # HTTP routes
@@ -291,6 +387,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands_page,
     "http.md": http_page,
     "policies.md": policies_page,
+    "settings.md": settings_page,
 }
 
 

@@ -122,7 +122,7 @@ class _Changeable(TypedDict, total=False):
     unit: Annotated[
         str | None,
         Setting(
-            help="The unit of the budget, EUR say.", details="It is only shown.", group="budget", label="Unit",
+            help="The unit of the budget, EUR say.", group="budget", label="Unit",
             hint="EUR, hours, kits.", without="only the number is shown", example="EUR", longest=40,
         ),
     ]  # fmt: skip
