@@ -1,7 +1,12 @@
 """Settings are declared once: what the declaration says is what every door shows and holds."""
 
 import inspect
+import os
+import shutil
+import subprocess
+import sys
 import typing
+from pathlib import Path
 
 import pytest
 
@@ -104,3 +109,32 @@ def test_the_client_reads_settings_of_older_and_newer_services(tmp_path):
 
 def test_types_of_settings_can_be_read():
     assert typing.get_type_hints(Settings)["window"] == int | None
+
+
+MORE = """
+    patience: Annotated[
+        int | None,
+        Setting(help="Days to wait for an outcome.", group="past", example=14, low=1, without="as long as it takes"),
+    ]
+"""
+
+
+def test_one_more_setting_in_a_copy_of_the_declaration_is_at_every_door(tmp_path):
+    """Nothing but its declaration is written; where it takes effect would be the second file."""
+    db = tmp_path / "campaigns.db"
+    ap.Campaign.create("old", ("a", "b"), budget=10, db=db)
+    package = tmp_path / "src" / "apportion"
+    shutil.copytree(Path(ap.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    file = package / "campaigns" / "settings.py"
+    text = file.read_text(encoding="utf-8")
+    for before, more in (("\n\nclass _Fixed(TypedDict", MORE), ("\n\n_KINDS", "    patience: int | None\n")):
+        text = text.replace(before, f"{more}{before}", 1)
+    file.write_text(text, encoding="utf-8")
+    here = Path(__file__).parent
+    done = subprocess.run(
+        [sys.executable, here / "one_more_setting.py", db, here.parents[1] / "docs" / "tools"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "src")}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    doors = ["python", "events", "older_campaigns", "command_line", "http_and_pages", "reference"]
+    assert done.stdout.split() == doors
