@@ -6,7 +6,7 @@ import sys
 import apportion as ap
 from apportion import client
 from apportion.campaigns.storage import address
-from apportion.simulation import plan
+from apportion.simulation import sweep
 
 NAMES = ("StoreUnavailable", "ServiceUnavailable", "NotAllowed", "SimulationFailed")
 
@@ -14,7 +14,7 @@ NAMES = ("StoreUnavailable", "ServiceUnavailable", "NotAllowed", "SimulationFail
 def test_errors_have_one_definition_wherever_they_are_imported_from():
     assert ap.StoreUnavailable is address.StoreUnavailable
     assert (ap.ServiceUnavailable, ap.NotAllowed) == (client.ServiceUnavailable, client.NotAllowed)
-    assert ap.SimulationFailed is plan.SimulationFailed
+    assert ap.SimulationFailed is sweep.SimulationFailed
     assert all(issubclass(getattr(ap, name), ap.ApportionError) for name in NAMES)
     assert set(NAMES) <= set(ap.__all__)
 

@@ -56,10 +56,10 @@ if TYPE_CHECKING:
     from apportion.policies.registry import *
     from apportion.reporting import figures as figures
     from apportion.reporting import html
-    from apportion.simulation.plan import Informed as Informed
-    from apportion.simulation.plan import simulate as simulate
+    from apportion.simulation.candidates import Informed as Informed
     from apportion.simulation.result import Result as Result
     from apportion.simulation.result import load_result as load_result
+    from apportion.simulation.simulate import simulate as simulate
 
     report = html
 
@@ -73,7 +73,8 @@ _HOMES = {
     "apportion.inference.best_probabilities": ("best_probabilities",),
     "apportion.allocation.split": ("Split",),
     "apportion.simulation.result": ("Result", "load_result"),
-    "apportion.simulation.plan": ("Informed", "simulate"),
+    "apportion.simulation.candidates": ("Informed",),
+    "apportion.simulation.simulate": ("simulate",),
     "apportion.model.exact_sums": ("Statistics",),
     "apportion.model.sums": ("Sums",),
 }

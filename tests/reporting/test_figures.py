@@ -18,7 +18,7 @@ from apportion.errors import InvalidValue
 from apportion.reporting import figures
 from apportion.reporting.figures.bounds import guarantee
 from apportion.reporting.figures.data import worlds_of
-from apportion.simulation.plan import simulate
+from apportion.simulation.simulate import simulate
 
 # Each module of the package may import from those before it.
 FLOW = [

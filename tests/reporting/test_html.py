@@ -9,7 +9,7 @@ import pytest
 
 import apportion as ap
 from apportion.reporting import figures, html
-from apportion.simulation.plan import simulate
+from apportion.simulation.simulate import simulate
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 

@@ -7,9 +7,10 @@ import pytest
 
 import apportion as ap
 from apportion.policies.index import IndexPolicy
-from apportion.simulation.engines.batched import MOST_ABREAST, can_go_abreast
-from apportion.simulation.engines.dense import Dense, blank_record
+from apportion.simulation.engines.batched import LARGEST_BATCH, can_run_batched
+from apportion.simulation.engines.dense import Dense
 from apportion.simulation.engines.streams import streams
+from apportion.simulation.engines.trace import empty_traces
 
 WORLD = ap.Instance((1.0, 0.9, 0.5, 0.2), b=0.4, sigma=0.7)
 
@@ -50,36 +51,36 @@ WORLDS = {
 
 
 def played(policy, world, runs, wanted, horizon=120, plain=False):
-    marks = (1, 2, 7, 50, horizon)
-    block = blank_record(runs, len(marks), world.arms, wanted)
-    Dense(policy, world, horizon, marks, plain=plain).run(streams("abreast", 5, 0, runs), block)
+    checkpoints = (1, 2, 7, 50, horizon)
+    block = empty_traces(runs, len(checkpoints), world.arms, wanted)
+    Dense(policy, world, horizon, checkpoints, plain=plain).run(streams("abreast", 5, 0, runs), block)
     return block
 
 
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_side_by_side_is_one_by_one(policy, world):
-    runs = 2 * MOST_ABREAST + 3  # two full batches and a remainder
-    abreast = played(POLICIES[policy], WORLDS[world], runs, ("regret", "reward"))
+    runs = 2 * LARGEST_BATCH + 3  # two full batches and a remainder
+    batched = played(POLICIES[policy], WORLDS[world], runs, ("regret", "reward"))
     single = played(POLICIES[policy], WORLDS[world], runs, ("regret", "reward", "leader"))
-    np.testing.assert_array_equal(abreast.regret, single.regret)
-    np.testing.assert_array_equal(abreast.reward, single.reward)
-    assert len(np.unique(abreast.reward[:, -1])) > 10
+    np.testing.assert_array_equal(batched.regret, single.regret)
+    np.testing.assert_array_equal(batched.reward, single.reward)
+    assert len(np.unique(batched.reward[:, -1])) > 10
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_compiled_side_by_side_is_plain(policy):
-    abreast = played(POLICIES[policy], WORLD, 3, ("regret", "reward"))
+    batched = played(POLICIES[policy], WORLD, 3, ("regret", "reward"))
     plain = played(POLICIES[policy], WORLD, 3, ("regret", "reward"), plain=True)
-    np.testing.assert_allclose(abreast.regret, plain.regret, rtol=1e-12)
-    np.testing.assert_allclose(abreast.reward, plain.reward, rtol=1e-12)
+    np.testing.assert_allclose(batched.regret, plain.regret, rtol=1e-12)
+    np.testing.assert_allclose(batched.reward, plain.reward, rtol=1e-12)
 
 
 def test_many_arms_go_in_smaller_batches():
     world = ap.Instance(tuple(np.linspace(0.0, 1.0, 1500)), b=0.5)
-    abreast = played(ap.UCB(), world, 10, ("regret",), horizon=1600)
+    batched = played(ap.UCB(), world, 10, ("regret",), horizon=1600)
     single = played(ap.UCB(), world, 10, ("regret", "leader"), horizon=1600)
-    np.testing.assert_array_equal(abreast.regret, single.regret)
+    np.testing.assert_array_equal(batched.regret, single.regret)
 
 
 def test_a_run_does_not_depend_on_those_beside_it():
@@ -90,18 +91,18 @@ def test_a_run_does_not_depend_on_those_beside_it():
 def test_ties_are_broken_evenly():
     """The first arm of each run is any of five alike. Error budget: chi-square on 4 degrees of freedom, 1e-4."""
     world = ap.Instance((0.0, 1.0, 2.0, 3.0, 4.0), b=0.5)
-    block = blank_record(4000, 1, 5, ("regret",))
+    block = empty_traces(4000, 1, 5, ("regret",))
     Dense(ap.UCB(), world, 1, (1,)).run(streams("ties", 5, 0, 4000), block)
-    seen = np.bincount(block.regret[:, 0].astype(int), minlength=5)
-    assert ((seen - 800.0) ** 2 / 800.0).sum() < 23.5
+    counts = np.bincount(block.regret[:, 0].astype(int), minlength=5)
+    assert ((counts - 800.0) ** 2 / 800.0).sum() < 23.5
 
 
-def test_who_goes_abreast():
-    assert can_go_abreast(ap.UCB(), 1000)
-    assert can_go_abreast(ap.UCB(index="moss"), 1000)
-    assert not can_go_abreast(ap.UCB(index="moss", horizon=500), 1000)  # beyond its horizon it looks at the clock
-    assert not can_go_abreast(Stubborn(), 1000)
-    assert not can_go_abreast(ap.Thompson(b=0.5), 1000)
+def test_who_runs_batched():
+    assert can_run_batched(ap.UCB(), 1000)
+    assert can_run_batched(ap.UCB(index="moss"), 1000)
+    assert not can_run_batched(ap.UCB(index="moss", horizon=500), 1000)  # beyond its horizon it looks at the clock
+    assert not can_run_batched(Stubborn(), 1000)
+    assert not can_run_batched(ap.Thompson(b=0.5), 1000)
 
 
 def test_a_policy_that_decides_in_its_own_way_is_not_taken_for_an_index():

@@ -14,9 +14,9 @@ from hostile import Failing, Lazy
 
 import apportion as ap
 from apportion.cli import main
+from apportion.errors import SimulationFailed
 from apportion.simulation import plan
 from apportion.simulation.definition import read_definition
-from apportion.simulation.plan import SimulationFailed
 from apportion.simulation.sweep import run_sweep
 
 # Dask warns of a slow disk after one second, which a busy machine can take as well.
@@ -46,7 +46,7 @@ def simulate(policies, seed=6, **options):
 
 
 def test_a_killed_worker_is_made_good_to_the_last_bit(client, monkeypatch):
-    monkeypatch.setattr(plan, "LARGEST_CHUNK", 3)
+    monkeypatch.setattr(plan, "LARGEST_TASK", 3)
     policies = [Lazy(pid=os.getpid()), ap.UCB(), ap.Thompson(b=0.75)]
     here = simulate(policies, workers=2)
     pids = client.run(os.getpid)

@@ -42,8 +42,8 @@ def test_a_file_is_policies_times_instances_times_horizons(tmp_path):
     ]
     assert [candidate.label for candidate in plan.policies] == ["UCB", "Odds(tilt=1.0)"]
     assert plan.policy(1, plan.instances[3]) == ap.Odds(b=0.75, tilt=1.0)
-    assert (plan.seed, plan.replications, plan.record) == (3, 4, ("regret", "reward"))
-    assert len({task.digest() for _, _, task in plan.tasks()}) == 2 * 4
+    assert (plan.seed, plan.replications, plan.variables) == (3, 4, ("regret", "reward"))
+    assert len({job.task.digest() for job in plan.jobs()}) == 2 * 4
 
 
 def test_everything_that_can_be_said(tmp_path):
@@ -76,8 +76,8 @@ def test_everything_that_can_be_said(tmp_path):
     """
     definition = read_definition(write(tmp_path, text))
     plan = definition.plans[0]
-    assert (definition.name, plan.horizon, plan.marks) == ("All of it", 100, (1, 10, 100))
-    assert (plan.record, plan.common) == (("regret", "shares"), True)
+    assert (definition.name, plan.horizon, plan.checkpoints) == ("All of it", 100, (1, 10, 100))
+    assert (plan.variables, plan.common) == (("regret", "shares"), True)
     assert plan.instances[0] == ap.Instance((1, 0.5), 0.5, 2.0, ap.StudentT(4))
     assert len(plan.instances) == 1 + 3 * 2 * 2
     assert plan.policy(1, plan.instances[0]) == ap.SuccessiveElimination(b=0.6, sigma=3.0)

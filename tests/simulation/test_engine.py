@@ -11,8 +11,9 @@ from scipy import stats
 
 import apportion as ap
 from apportion.simulation import plan
-from apportion.simulation.engines.dense import Dense, blank_record
+from apportion.simulation.engines.dense import Dense
 from apportion.simulation.engines.streams import restart, streams
+from apportion.simulation.engines.trace import empty_traces
 
 WORLD = ap.Instance((1.0, 0.75, 0.6, 0.2), b=0.75, sigma=0.5)
 EVERYTHING = ("regret", "reward", "shares", "leader", "active", "eliminated")
@@ -102,11 +103,11 @@ def test_ucb_plays_what_an_independent_implementation_plays(sigma):
 @pytest.mark.parametrize("case", POLICIES)
 def test_compiled_equals_plain(case):
     policy, horizon, runs = POLICIES[case], 40, 2
-    marks = tuple(range(1, horizon + 1))
+    checkpoints = tuple(range(1, horizon + 1))
     blocks = []
     for plain in (False, True):
-        block = blank_record(runs, horizon, WORLD.arms, EVERYTHING)
-        Dense(policy, WORLD, horizon, marks, plain=plain).run(streams("twin", 3, 0, runs), block)
+        block = empty_traces(runs, horizon, WORLD.arms, EVERYTHING)
+        Dense(policy, WORLD, horizon, checkpoints, plain=plain).run(streams("twin", 3, 0, runs), block)
         blocks.append(block)
     for name in EVERYTHING:
         np.testing.assert_allclose(
@@ -144,7 +145,7 @@ def test_eliminated_is_when_successive_elimination_dropped_an_arm():
             assert (found["shares"].values[run_, last:, arm] == 0.0).all()
 
 
-def test_marks_only_choose_what_is_written_down():
+def test_checkpoints_only_choose_what_is_written_down():
     every = simulate(ap.Odds(b=0.75), WORLD, periods=range(1, 101))
     some = simulate(ap.Odds(b=0.75), WORLD, periods=[3, 50, 7, 50])
     assert some.regret["period"].values.tolist() == [3, 7, 50]
@@ -152,13 +153,13 @@ def test_marks_only_choose_what_is_written_down():
         np.testing.assert_array_equal(some.dataset[name], every.dataset[name].sel(period=[3, 7, 50]))
 
 
-def test_log_spaced_marks_end_at_the_horizon():
+def test_log_spaced_checkpoints_end_at_the_horizon():
     for horizon, count in ((1, 50), (7, 50), (1000, 2), (1000, 1), (12345, 50)):
-        marks = simulate(ap.Uniform(), WORLD, horizon=horizon, periods=count).regret["period"].values
-        assert marks[-1] == horizon
-        assert (np.diff(marks) > 0).all()
-        assert len(marks) <= count
-        assert marks[0] == (horizon if count == 1 else 1)
+        checkpoints = simulate(ap.Uniform(), WORLD, horizon=horizon, periods=count).regret["period"].values
+        assert checkpoints[-1] == horizon
+        assert (np.diff(checkpoints) > 0).all()
+        assert len(checkpoints) <= count
+        assert checkpoints[0] == (horizon if count == 1 else 1)
 
 
 # The noise, as it comes out of a whole simulation: all on one arm of mean 0, so each reward is one ξ.
@@ -209,8 +210,8 @@ def test_discrete_noise_has_its_law(family):
     np.testing.assert_allclose(values, standardised(nearest), atol=1e-9)
     expected = law.pmf(support) * values.size
     common = expected > 5.0
-    seen = np.bincount(nearest, minlength=len(support))
-    observed = np.append(seen[common], seen[~common].sum())
+    counts = np.bincount(nearest, minlength=len(support))
+    observed = np.append(counts[common], counts[~common].sum())
     predicted = np.append(expected[common], expected[~common].sum())
     keep = predicted > 0.0
     assert stats.chisquare(observed[keep], predicted[keep]).pvalue > 1e-4
@@ -268,7 +269,7 @@ def test_no_two_streams_start_alike():
 def test_numbers_do_not_depend_on_the_cut_the_workers_or_the_company(monkeypatch):
     worlds = [WORLD, ap.Instance((1.0, 0.5), b=0.5, noise="uniform")]
     together = simulate([ap.UCB(), ap.Thompson(b=0.75), ap.Odds(b=0.75)], worlds, replications=25, workers=1)
-    monkeypatch.setattr(plan, "LARGEST_CHUNK", 4)
+    monkeypatch.setattr(plan, "LARGEST_TASK", 4)
     cut = simulate([ap.UCB(), ap.Thompson(b=0.75), ap.Odds(b=0.75)], worlds, replications=25, workers=2)
     assert together.dataset.identical(cut.dataset)
     alone = simulate(ap.Thompson(b=0.75), worlds[1], replications=11)

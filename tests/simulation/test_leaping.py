@@ -13,12 +13,21 @@ from scipy import stats
 import apportion as ap
 from apportion.model.sums import weights
 from apportion.policies.elimination import elimination_radius
-from apportion.simulation.engines.dense import Dense, blank_record
-from apportion.simulation.engines.leaping.bridges import event_bound, largest_sag
-from apportion.simulation.engines.leaping.flows import falling_total, leading_total, power_sum, power_total
-from apportion.simulation.engines.leaping.leap import LONGEST, POLICIES, TOLERANCE, Leap, why_not
-from apportion.simulation.engines.leaping.walks import WALK, measure, spent, walk_power
+from apportion.simulation.engines.dense import Dense
+from apportion.simulation.engines.leaping.crossings import event_bound, largest_sag
+from apportion.simulation.engines.leaping.eligibility import LONGEST_HORIZON, POLICIES, why_not
+from apportion.simulation.engines.leaping.increments import amounts_spent, fill_power_sums, walk_exponent
+from apportion.simulation.engines.leaping.intervals import LEADER, OTHERS, WALK_VARIANCE, Interval, make_workspace
+from apportion.simulation.engines.leaping.leap import TOLERANCE, Leap
+from apportion.simulation.engines.leaping.power_sums import (
+    power_sum,
+    sum_of_falling_shares,
+    sum_of_leading_shares,
+    sum_of_powers,
+)
+from apportion.simulation.engines.records import instance_record
 from apportion.simulation.engines.streams import streams
+from apportion.simulation.engines.trace import empty_traces
 from apportion.simulation.sweep import FolderStore
 from apportion.simulation.task import Task, run_task
 
@@ -29,21 +38,23 @@ def one_good(arms, gap):
     return (1.0, *(1.0 - gap for _ in range(arms - 1)))
 
 
-def leap_runs(policy, world, horizon, runs, marks=None, seed=1, first=0, wanted=EVERYTHING, **options):
-    marks = (horizon,) if marks is None else marks
-    into = blank_record(runs, len(marks), world.arms, wanted)
-    tally = Leap(policy, world, horizon, marks, **options).run(streams("leap", seed, first, first + runs), into)
-    return into, tally
+def leap_runs(policy, world, horizon, runs, checkpoints=None, seed=1, first=0, wanted=EVERYTHING, **options):
+    checkpoints = (horizon,) if checkpoints is None else checkpoints
+    traces = empty_traces(runs, len(checkpoints), world.arms, wanted)
+    tally = Leap(policy, world, horizon, checkpoints, **options).run(
+        streams("leap", seed, first, first + runs), traces
+    )
+    return traces, tally
 
 
-def dense_runs(policy, world, horizon, runs, marks, seed=1):
+def dense_runs(policy, world, horizon, runs, checkpoints, seed=1):
     """As `leap_runs`, and the count of changes of the leader from period 3 on."""
     everywhere = np.arange(1, horizon + 1)
-    into = blank_record(runs, horizon, world.arms, ("regret", "reward", "leader", "eliminated"))
-    Dense(policy, world, horizon, everywhere).run(streams("dense", seed, 0, runs), into)
-    changes = (np.diff(into.leader[:, 1:], axis=1) != 0).sum(axis=1)
-    places = np.asarray(marks) - 1
-    return into._replace(regret=into.regret[:, places], reward=into.reward[:, places]), changes
+    traces = empty_traces(runs, horizon, world.arms, ("regret", "reward", "leader", "eliminated"))
+    Dense(policy, world, horizon, everywhere).run(streams("dense", seed, 0, runs), traces)
+    changes = (np.diff(traces.leader[:, 1:], axis=1) != 0).sum(axis=1)
+    indices = np.asarray(checkpoints) - 1
+    return traces._replace(regret=traces.regret[:, indices], reward=traces.reward[:, indices]), changes
 
 
 # ---- sums in closed form ----------------------------------------------------------------------------------
@@ -106,7 +117,7 @@ def test_totals_of_greedy_shares_are_those_of_the_decisions(arms, b, leads, firs
     small = np.arange(first + 1.0, last + 1.0) ** -policy.exponent / arms
     shares = 1.0 - (arms - 1) * small if leads else small
     for power in (2 * b - 2, 1.0, 2 * b, 2 - 2 * b, 2 * b - 1):
-        total = power_total(policy, shares[0], leads, power, first, last, arms)
+        total = sum_of_powers(policy, shares[0], leads, power, first, last, arms)
         assert total == pytest.approx(math.fsum(shares**power), rel=1e-12)
 
 
@@ -116,11 +127,11 @@ def test_the_leaders_total_over_a_long_time_keeps_its_digits():
         for j in range(1, 40):
             zeta = mpmath.zeta(mpmath.mpf(1.1) * j, 101) - mpmath.zeta(mpmath.mpf(1.1) * j, 10**12 + 1)
             exact += mpmath.binomial(-0.5, j) * (-mpmath.mpf(0.8)) ** j * zeta
-    assert leading_total(1.1, 0.8, -0.5, 100, 10**12) == pytest.approx(float(exact), rel=1e-15)
+    assert sum_of_leading_shares(1.1, 0.8, -0.5, 100, 10**12) == pytest.approx(float(exact), rel=1e-15)
 
 
 def test_no_share_falls_below_the_smallest():
-    total = falling_total(50.0, 2, 0.002, 10**5, 10**7)
+    total = sum_of_falling_shares(50.0, 2, 0.002, 10**5, 10**7)
     shares = np.maximum(np.exp(-50.0 * np.log(np.arange(10**5 + 1, 10**7 + 1))) / 2, 1e-290)
     assert total == pytest.approx(np.sum(shares**0.002), rel=1e-9)
 
@@ -128,24 +139,24 @@ def test_no_share_falls_below_the_smallest():
 # ---- bounds on what happens inside ------------------------------------------------------------------------
 
 
-class Interval(NamedTuple):
-    """The ends of an interval: arms begin at their means, but arm 0 `ahead` standard deviations above its own."""
+class Case(NamedTuple):
+    """The ends of an interval: arms begin at their means, but arm 0 `lead` standard deviations above its own."""
 
     policy: ap.Policy
     world: ap.Instance
     first: int
     last: int
     moves: tuple[float, float, float]  # by how many standard deviations each arm moves
-    ahead: float = 0.0
+    lead: float = 0.0
 
 
 def _eliminating(radius, pairwise=False, last=420):
     policy = ap.SuccessiveElimination(b=0.75, radius=radius, pairwise=pairwise, horizon=1000)
-    return Interval(policy, ap.Instance((1.0, 0.8, 0.5), 0.75), 200, last, (0.0, 0.2, 0.2))
+    return Case(policy, ap.Instance((1.0, 0.8, 0.5), 0.75), 200, last, (0.0, 0.2, 0.2))
 
 
 def _greedy(leader, means):
-    return Interval(
+    return Case(
         ap.EpsilonGreedy(b=0.75, epsilon=0.25, leader=leader), ap.Instance(means, 0.75), 100, 200, (0.5, -0.2, 0.1)
     )
 
@@ -160,7 +171,7 @@ INTERVALS = {
     "ratios, the worst leads": _greedy("ratios", (0.2, 0.9, 1.0)),
     "information, the best leads": _greedy("information", (1.0, 0.8, 0.7)),
     "information, the worst leads": _greedy("information", (0.2, 0.9, 1.0)),
-    "full feedback": Interval(ap.FollowTheLeader(), ap.Instance((1.0, 0.9, 0.8), 1.0), 100, 200, (0.5, 0.0, 0.0)),
+    "full feedback": Case(ap.FollowTheLeader(), ap.Instance((1.0, 0.9, 0.8), 1.0), 100, 200, (0.5, 0.0, 0.0)),
 }
 
 
@@ -170,10 +181,10 @@ def prepared(policy, arms, horizon):
 
 
 def laid_out(case):
-    """The sums at the left end, the shares, the moves, the flows: arm 0 leads, or all are active."""
-    policy, world, first, last, moves, ahead = case
+    """The case in the terms of `event_bound`: arm 0 leads, or all are active."""
+    policy, world, first, last, moves, lead = case
     record, arms, b = prepared(policy, 3, last), 3, world.b
-    seen = policy.reads(*np.zeros((len(policy.reads._fields), arms)))
+    sums = policy.reads(*np.zeros((len(policy.reads._fields), arms)))
     numbers = np.arange(1.0, last + 1.0)
     if isinstance(policy, ap.SuccessiveElimination):
         shares = np.full((last, arms), 1 / 3)
@@ -182,47 +193,62 @@ def laid_out(case):
         shares = np.stack([1 - 2 * small, small, small], axis=1)
     else:
         shares = np.tile([1 - 2e-12, 1e-12, 1e-12], (last, 1))
-    by = weights(shares, b)
-    walk = walk_power(seen, b)
-    past, inside = by._make(x[:first] for x in by), by._make(x[first:] for x in by)
+    powers = weights(shares, b)
+    exponent = walk_exponent(sums, b)
+    past, inside = (powers._make(x[part] for x in powers) for part in (slice(first), slice(first, None)))
     for arm in range(arms):
-        mean, noise = world.means[arm], (0.0 if arm else ahead * world.sigma)
-        seen.count[arm] = first
-        if hasattr(seen, "ratio"):
-            seen.ratio[arm] = first * mean + noise * past.ratio_noise[:, arm].sum() ** 0.5
-        if hasattr(seen, "information"):
-            seen.information[arm] = past.information[:, arm].sum()
-            seen.score[arm] = seen.information[arm] * mean + noise * seen.information[arm] ** 0.5
-        if hasattr(seen, "reward"):
-            seen.resource[arm], seen.noise[arm] = past.amount[:, arm].sum(), past.noise[:, arm].sum()
-            seen.reward[arm] = seen.resource[arm] * mean + noise * seen.noise[arm] ** 0.5
-    flow = np.zeros((1, 2, 3))
-    measure(record, shares[first], 0, walk, b, first, first, last, False, flow, 0)
-    gains = np.array([moves[arm] * flow[0, 0 if arm else 1, WALK] ** 0.5 for arm in range(arms)])
-    return record, seen, shares, gains, flow, walk, inside
+        mean, noise = world.means[arm], (0.0 if arm else lead * world.sigma)
+        sums.count[arm] = first
+        if hasattr(sums, "ratio"):
+            sums.ratio[arm] = first * mean + noise * past.ratio_noise[:, arm].sum() ** 0.5
+        if hasattr(sums, "information"):
+            sums.information[arm] = past.information[:, arm].sum()
+            sums.score[arm] = sums.information[arm] * mean + noise * sums.information[arm] ** 0.5
+        if hasattr(sums, "reward"):
+            sums.resource[arm], sums.noise[arm] = past.amount[:, arm].sum(), past.noise[:, arm].sum()
+            sums.reward[arm] = sums.resource[arm] * mean + noise * sums.noise[arm] ** 0.5
+    interval, work = Interval(0, first, last, 0, weights(shares[first, 0], b)), make_workspace(last, arms)
+    work.shares[:] = shares[first]
+    fill_power_sums(record, interval, first, exponent, b, False, work)
+    for arm in range(arms):
+        variance = work.power_sums[0, OTHERS if arm else LEADER, WALK_VARIANCE]
+        work.increments[0, arm] = moves[arm] * variance**0.5
+    return LaidOut(record, sums, interval, work, exponent, inside)
 
 
-def happened_inside(case, record, seen, gains, walk, inside, paths, rng):
+class LaidOut(NamedTuple):
+    """A case in the terms of `event_bound`; the exponent of the walk, and the powers of the shares inside."""
+
+    record: NamedTuple
+    sums: NamedTuple
+    interval: Interval
+    work: NamedTuple
+    exponent: float
+    inside: NamedTuple
+
+
+def happened_inside(case, paths, rng):
     """How often a bridge between the ends, drawn period by period, makes the policy decide otherwise."""
     first, last, world = case.first, case.last, case.world
-    spread = inside.amount**walk
+    record, sums, _, work, exponent, inside = laid_out(case)
+    spread = inside.amount**exponent
     time = np.cumsum(spread, axis=0)
     bridge = np.cumsum(np.sqrt(spread) * rng.standard_normal((paths, *spread.shape)), axis=1)
-    bridge += (gains - bridge[:, -1:]) * (time / time[-1])
+    bridge += (work.increments[0] - bridge[:, -1:]) * (time / time[-1])
     noise, means = world.sigma * bridge, np.array(world.means)
     count = np.arange(first + 1.0, last + 1.0)
-    if hasattr(seen, "ratio"):
-        return (np.argmax(seen.ratio + count[:, None] * means - first * means + noise, axis=2) != 0).any(axis=1)
-    information = seen.information + np.cumsum(inside.information, axis=0)
-    if not hasattr(seen, "reward"):
-        score = seen.score + (information - seen.information) * means + noise
+    if hasattr(sums, "ratio"):
+        return (np.argmax(sums.ratio + count[:, None] * means - first * means + noise, axis=2) != 0).any(axis=1)
+    information = sums.information + np.cumsum(inside.information, axis=0)
+    if not hasattr(sums, "reward"):
+        score = sums.score + (information - sums.information) * means + noise
         return (np.argmax(score / information, axis=2) != 0).any(axis=1)
-    resource = seen.resource[0] + np.cumsum(inside.amount[:, 0])
-    variance = seen.noise[0] + np.cumsum(inside.noise[:, 0])
+    resource = sums.resource[0] + np.cumsum(inside.amount[:, 0])
+    variance = sums.noise[0] + np.cumsum(inside.noise[:, 0])
     if record.kind == 3:
-        estimate = (seen.score + (information - seen.information) * means + 3 ** (world.b - 1) * noise) / information
+        estimate = (sums.score + (information - sums.information) * means + 3 ** (world.b - 1) * noise) / information
     else:
-        reward = seen.reward + np.cumsum(inside.amount, axis=0) * means + 3**-world.b * noise
+        reward = sums.reward + np.cumsum(inside.amount, axis=0) * means + 3**-world.b * noise
         estimate = reward / resource[:, None]
     radius = np.array([
         elimination_radius(record, 1.0, n, s * s / v, i, 3)
@@ -233,12 +259,8 @@ def happened_inside(case, record, seen, gains, walk, inside, paths, rng):
 
 
 def bound_of(case):
-    record, seen, shares, gains, flow, _, _ = laid_out(case)
-    now, means, b = shares[case.first], np.array(case.world.means), case.world.b
-    return event_bound(
-        record, seen, now, 0, weights(now[0], b), means, gains[None], flow, 0, case.first, case.last, b,
-        case.world.sigma, 1.0, np.zeros(3),
-    )  # fmt: skip
+    found = laid_out(case)
+    return event_bound(found.record, found.sums, instance_record(case.world), found.interval, 1.0, found.work)
 
 
 @pytest.mark.parametrize("name", INTERVALS)
@@ -247,11 +269,10 @@ def test_events_inside_are_no_more_likely_than_the_bound(name):
 
     Arm 0 is put so far ahead that the bound is near 0.3: there it can be seen to hold, and to be of use.
     """
-    tried = [INTERVALS[name]._replace(ahead=ahead) for ahead in np.arange(-10.0, 40.0, 0.1)]
+    tried = [INTERVALS[name]._replace(lead=lead) for lead in np.arange(-10.0, 40.0, 0.1)]
     case = min(tried, key=lambda case: abs(bound_of(case) - 0.3))
     bound = bound_of(case)
-    record, seen, _, gains, _, walk, inside = laid_out(case)
-    found = happened_inside(case, record, seen, gains, walk, inside, 4000, np.random.default_rng(7)).mean()
+    found = happened_inside(case, 4000, np.random.default_rng(7)).mean()
     assert 0.1 < bound < 0.9
     assert found <= bound + 4 * math.sqrt(bound / 4000)
     # A leader that is worse moves towards the others: no one level keeps them apart well, until the interval is cut.
@@ -273,26 +294,26 @@ def test_all_pairs_of_many_arms_are_counted_once_or_bounded():
     arms, first, last = 40, 1000, 1500
     policy = ap.SuccessiveElimination(b=0.75, horizon=10**5).prepared(arms, 10**5)
     rng = np.random.default_rng(5)
-    by = weights(1 / arms, 0.75)
+    powers = weights(1 / arms, 0.75)
     kind = ap.SuccessiveElimination(b=0.75).reads
-    seen = kind(*(np.full(arms, first * x) for x in (1.0, by.amount, by.noise, 0.0, by.information, 0.0)))
+    sums = kind(*(np.full(arms, first * x) for x in (1.0, powers.amount, powers.noise, 0.0, powers.information, 0.0)))
+    instance = instance_record(ap.Instance((0.0,) * arms, 0.75))
+    interval, work = Interval(0, first, last, 0, powers), make_workspace(last, arms)
+    work.shares[:] = 1 / arms
+    work.power_sums[0] = last - first
     for scale in (0.3, 0.5, 0.8):
-        seen.reward[:] = scale * 60 * by.deviation * rng.standard_normal(arms)
-        gains = math.sqrt(last - first) * rng.standard_normal(arms)
-        after = seen.reward + by.deviation * gains
+        sums.reward[:] = scale * 60 * powers.deviation * rng.standard_normal(arms)
+        work.increments[0] = math.sqrt(last - first) * rng.standard_normal(arms)
+        after = sums.reward + powers.deviation * work.increments[0]
         edges = [
-            2 * elimination_radius(policy, 1.0, n, n * by.amount**2 / by.noise, 1.0, arms) * n * by.amount
+            2 * elimination_radius(policy, 1.0, n, n * powers.amount**2 / powers.noise, 1.0, arms) * n * powers.amount
             for n in (float(first), float(last))
         ]
-        left = edges[0] - (seen.reward - seen.reward[:, None])
+        left = edges[0] - (sums.reward - sums.reward[:, None])
         right = edges[1] - (after - after[:, None])
-        exact = np.exp(-left * right / (by.noise * (last - first)))[~np.eye(arms, dtype=bool)].sum()
-        flow = np.full((1, 2, 3), float(last - first))
+        exact = np.exp(-left * right / (powers.noise * (last - first)))[~np.eye(arms, dtype=bool)].sum()
         for tolerance in (1e-9, 1e-3):
-            bound = event_bound(
-                policy, seen, np.full(arms, 1 / arms), 0, by, np.zeros(arms), gains[None], flow, 0, first, last, 0.75,
-                1.0, tolerance, np.zeros(arms),
-            )  # fmt: skip
+            bound = event_bound(policy, sums, instance, interval, tolerance, work)
             assert bound > tolerance if exact > tolerance else exact <= bound <= tolerance + exact
 
 
@@ -332,19 +353,19 @@ SETTINGS = [
 SOAK = os.environ.get("APPORTION_SOAK") == "1"
 RUNS = 2000 if SOAK else 200
 CHUNK = 200
-# Per setting: regret at two marks, reward at two, the count of changes, and for each arm the last active period.
+# Per setting: regret and reward at two checkpoints, the count of changes, and for each arm the last active period.
 COMPARISONS = sum(5 + world.arms for _, world, _ in SETTINGS)
 FAMILY_LEVEL = 0.01  # the chance that a right engine fails any of them, were the seeds not fixed
 
 
 def samples(policy, world, horizon, runs, seed, **options):
     """(leap, dense), each a table of a row per statistic; rounded, as the engines add up in a different order."""
-    marks = (horizon // 10, horizon)
-    leap, tally = leap_runs(policy, world, horizon, runs, marks, seed, **options)
+    checkpoints = (horizon // 10, horizon)
+    leap, tally = leap_runs(policy, world, horizon, runs, checkpoints, seed, **options)
     tables = [np.vstack([leap.regret.T, leap.reward.T, tally.changes, leap.eliminated.T])]
     blocks = []
     for chunk in range(runs // CHUNK):
-        dense, changes = dense_runs(policy, world, horizon, CHUNK, marks, seed=seed + 1000 * (chunk + 1))
+        dense, changes = dense_runs(policy, world, horizon, CHUNK, checkpoints, seed=seed + 1000 * (chunk + 1))
         if isinstance(policy, ap.SuccessiveElimination):  # its "leader" is only the first arm in the race
             last = np.where(dense.eliminated == 0, horizon, dense.eliminated)
             left = [np.unique(row[(row < horizon) & (row >= 2)]) for row in last]
@@ -354,19 +375,19 @@ def samples(policy, world, horizon, runs, seed, **options):
     return [np.round(table, 7) for table in tables]
 
 
-@pytest.mark.parametrize("place", range(len(SETTINGS)), ids=lambda place: f"{place}-{SETTINGS[place][0]!r}")
-def test_the_law_is_that_of_the_dense_engine(place):
-    policy, world, horizon = SETTINGS[place]
-    leap, dense = samples(policy, world, horizon, RUNS if horizon > 20 else 20 * RUNS, seed=100 + place)
+@pytest.mark.parametrize("index", range(len(SETTINGS)), ids=lambda index: f"{index}-{SETTINGS[index][0]!r}")
+def test_the_law_is_that_of_the_dense_engine(index):
+    policy, world, horizon = SETTINGS[index]
+    leap, dense = samples(policy, world, horizon, RUNS if horizon > 20 else 20 * RUNS, seed=100 + index)
     found = [float(stats.ks_2samp(ours, theirs, method="asymp").pvalue) for ours, theirs in zip(leap, dense)]
     assert len(found) == 5 + world.arms
     assert min(found) > FAMILY_LEVEL / COMPARISONS, found
 
 
-@pytest.mark.parametrize(("place", "runs"), [(6, 2000), (12, 400)], ids=["elimination", "greedy"])
-def test_a_wrong_law_would_be_noticed(place, runs):
+@pytest.mark.parametrize(("index", "runs"), [(6, 2000), (12, 400)], ids=["elimination", "greedy"])
+def test_a_wrong_law_would_be_noticed(index, runs):
     """Where events between the ends of intervals go unseen, the same comparison fails by far."""
-    policy, world, horizon = SETTINGS[place]
+    policy, world, horizon = SETTINGS[index]
     leap, dense = samples(policy, world, horizon, runs, seed=1, tolerance=1 - 1e-9)
     found = [float(stats.ks_2samp(ours, theirs, method="asymp").pvalue) for ours, theirs in zip(leap, dense)]
     assert min(found) < 1e-3 * FAMILY_LEVEL / COMPARISONS
@@ -394,26 +415,26 @@ def test_every_kind_of_policy_is_run():
 
 @pytest.mark.parametrize("policy", KINDS, ids=repr)
 def test_a_long_run_is_sound(policy):
-    marks = np.unique(np.geomspace(1, LONGEST, 40).round().astype(np.int64))
-    found, tally = leap_runs(policy, WORLD, LONGEST, 5, marks)
+    checkpoints = np.unique(np.geomspace(1, LONGEST_HORIZON, 40).round().astype(np.int64))
+    found, tally = leap_runs(policy, WORLD, LONGEST_HORIZON, 5, checkpoints)
     assert np.isfinite(found.regret).all()
     assert (np.diff(found.regret, axis=1) >= 0).all()
-    assert (found.regret <= marks * max(WORLD.gaps) * (1 + 1e-9)).all()
+    assert (found.regret <= checkpoints * max(WORLD.gaps) * (1 + 1e-9)).all()
     assert np.allclose(found.shares.sum(axis=2), 1.0, rtol=0, atol=1e-9)
     assert (found.leader == found.shares.argmax(axis=2)).all()
     assert (found.active == (found.shares >= 0.5 * found.shares.max(axis=2, keepdims=True))).all()
     # What was earned is what the best arm would have earned, less the regret, plus noise of a known size.
-    noise = found.reward - (marks * WORLD.best_mean - found.regret)
-    assert (np.abs(noise) <= 8 * np.sqrt(3 * marks)).all()
+    noise = found.reward - (checkpoints * WORLD.best_mean - found.regret)
+    assert (np.abs(noise) <= 8 * np.sqrt(3 * checkpoints)).all()
     assert (tally.leap_error >= 0).all()
     assert (tally.leap_error < 1000 * TOLERANCE).all()
 
 
 @pytest.mark.parametrize("policy", KINDS, ids=repr)
 def test_plain_equals_compiled(policy):
-    marks = (1, 2, 50, 20_000)
-    plain, plainly = leap_runs(policy, WORLD, 20_000, 2, marks, plain=True)
-    fast, swiftly = leap_runs(policy, WORLD, 20_000, 2, marks)
+    checkpoints = (1, 2, 50, 20_000)
+    plain, plainly = leap_runs(policy, WORLD, 20_000, 2, checkpoints, plain=True)
+    fast, swiftly = leap_runs(policy, WORLD, 20_000, 2, checkpoints)
     for name in EVERYTHING:
         assert np.allclose(getattr(plain, name), getattr(fast, name), rtol=1e-9, equal_nan=True), name
     assert (plainly.changes == swiftly.changes).all()
@@ -453,17 +474,17 @@ def test_regret_of_following_the_leader_is_a_count_of_periods():
 
 
 def test_uniform_and_oracle_are_exact():
-    marks = (1, 10, 12_345, LONGEST)
-    uniform, tally = leap_runs(ap.Uniform(), WORLD, LONGEST, 300, marks)
-    assert np.allclose(uniform.regret, np.array(marks) * 0.5, rtol=1e-12)
+    checkpoints = (1, 10, 12_345, LONGEST_HORIZON)
+    uniform, tally = leap_runs(ap.Uniform(), WORLD, LONGEST_HORIZON, 300, checkpoints)
+    assert np.allclose(uniform.regret, np.array(checkpoints) * 0.5, rtol=1e-12)
     assert (tally.leap_error == 0).all()
     assert (tally.changes == 0).all()
-    oracle, _ = leap_runs(ap.Oracle(means=(1.0, 1.0, 0.0)), WORLD, LONGEST, 300, marks)
-    assert np.allclose(oracle.regret, np.array(marks) * 0.25, rtol=1e-12)
+    oracle, _ = leap_runs(ap.Oracle(means=(1.0, 1.0, 0.0)), WORLD, LONGEST_HORIZON, 300, checkpoints)
+    assert np.allclose(oracle.regret, np.array(checkpoints) * 0.25, rtol=1e-12)
     # The noise of the reward: K arms with a share of 1/K each have the variance T·K^(1 − 2b).
     for found, arms in ((uniform, 3), (oracle, 2)):
-        noise = found.reward - np.array(marks) * (1.0 - found.regret / marks)
-        scaled = noise / np.sqrt(np.array(marks) * arms**-0.5)
+        noise = found.reward - np.array(checkpoints) * (1.0 - found.regret / checkpoints)
+        scaled = noise / np.sqrt(np.array(checkpoints) * arms**-0.5)
         assert stats.kstest(scaled[:, -1], "norm").pvalue > 1e-3
         assert stats.kstest(scaled[:, 0], "norm").pvalue > 1e-3
 
@@ -481,7 +502,7 @@ def test_the_shortest_runs(policy, horizon):
 
 def test_arms_that_are_alike_need_no_event():
     world = ap.Instance((0.5,) * 10, 0.75)
-    found, tally = leap_runs(elimination(0.75), world, LONGEST, 20)
+    found, tally = leap_runs(elimination(0.75), world, LONGEST_HORIZON, 20)
     assert (found.regret == 0).all()
     assert (tally.changes == 0).all()
     assert (found.eliminated == 0).all()
@@ -510,7 +531,7 @@ def test_more_tolerance_means_fewer_intervals_and_is_reported():
 class Guarded(ap.SuccessiveElimination):
     """A rule of its own, which the bounds know nothing of."""
 
-    def allocate(self, period, seen, memory, rng, shares):
+    def allocate(self, period, sums, memory, rng, shares):
         shares[:] = 1 / len(shares)
 
 
@@ -586,6 +607,6 @@ def test_a_finished_leap_is_found_again(tmp_path):
 
 
 def test_an_arm_that_is_alone_gets_everything():
-    into = np.zeros(2)
-    spent(ap.Uniform().prepared(2, 10), np.array([0.0, 1.0]), 1, 3, 10, into)
-    assert into.tolist() == [0.0, 7.0]
+    spent = np.zeros(2)
+    amounts_spent(ap.Uniform().prepared(2, 10), np.array([0.0, 1.0]), 1, 3, 10, spent)
+    assert spent.tolist() == [0.0, 7.0]

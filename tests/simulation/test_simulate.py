@@ -10,8 +10,8 @@ import pytest
 from hostile import Deadly, Failing
 
 import apportion as ap
+from apportion.errors import SimulationFailed
 from apportion.simulation import executors, plan
-from apportion.simulation.plan import SimulationFailed
 
 WORLD = ap.Instance((1.0, 0.5), b=0.75)
 GOOD = {"policies": ap.Uniform(), "instances": WORLD, "horizon": 10, "replications": 2, "seed": 0, "progress": False}
@@ -158,7 +158,7 @@ def test_shares_that_go_wrong_later_are_found_at_the_next_mark():
 
 
 def small_tasks(monkeypatch, size=3):
-    monkeypatch.setattr(plan, "LARGEST_CHUNK", size)
+    monkeypatch.setattr(plan, "LARGEST_TASK", size)
 
 
 def spawning():

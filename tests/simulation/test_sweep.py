@@ -13,9 +13,9 @@ import pytest
 
 import apportion as ap
 from apportion.cli import main
+from apportion.errors import SimulationFailed
 from apportion.simulation import executors
 from apportion.simulation.definition import read_definition
-from apportion.simulation.plan import SimulationFailed
 from apportion.simulation.sweep import run_sweep
 
 SMALL = """\

@@ -116,7 +116,7 @@ def test_an_edit_in_a_module_that_the_policy_uses_is_noticed(tmp_path):
         code = (
             "import sys; from pathlib import Path\n"
             "from apportion.simulation.definition import read_definition\n"
-            f"print(read_definition(Path({str(toml)!r})).plans[0].tasks()[0][2].digest())"
+            f"print(read_definition(Path({str(toml)!r})).plans[0].jobs()[0].task.digest())"
         )
         run = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, check=True)
         digests.append(run.stdout)

@@ -6,7 +6,9 @@ import numpy as np
 
 from apportion._common.compiled import compiled
 from apportion.model.sums import Sums
-from apportion.simulation.engines.dense import Record, play
+from apportion.simulation.engines.dense import play
+from apportion.simulation.engines.records import Generators, instance_record, make_schedule
+from apportion.simulation.engines.trace import empty_traces, trace_of
 
 
 class Runs(NamedTuple):
@@ -19,23 +21,17 @@ class Runs(NamedTuple):
 
 def runs(policy, instance, horizon, replications, seed):
     """Replication r runs on the generator [seed, r]."""
-    arms, marks = instance.arms, np.array([horizon])
-    means, gaps = np.array(instance.means), np.array(instance.gaps)
-    regret, memory = np.empty((replications, 1)), np.empty((replications, arms))
+    arms, law, schedule = instance.arms, instance_record(instance), make_schedule(horizon, [horizon])
+    memory = np.empty((replications, arms))
     table = np.zeros((replications, len(Sums._fields), arms))
-    nothing = (
-        np.empty(0), np.empty((0, arms)), np.empty(0, dtype=np.int32), np.empty((0, arms), dtype=np.bool_),
-        np.empty(0),
-    )  # fmt: skip
+    traces = empty_traces(replications, 1, arms, ("regret",))
     record = policy.prepared(arms, horizon)
     for r in range(replications):
         rng = np.random.Generator(np.random.SFC64([seed, r]))
         memory[r] = policy.initial_memory(arms)
-        compiled(play)(
-            record, Sums(*table[r]), memory[r], instance.noise, means, gaps, instance.b, instance.sigma, horizon,
-            rng, rng, False, marks, Record(regret[r], *nothing),
-        )  # fmt: skip
-    return Runs(regret[:, 0], Sums(*table.transpose(1, 0, 2)), memory)
+        sums, generators = Sums(*table[r]), Generators(rng, rng, False)
+        compiled(play)(record, sums, memory[r], law, schedule, generators, trace_of(traces, r))
+    return Runs(traces.regret[:, 0], Sums(*table.transpose(1, 0, 2)), memory)
 
 
 def regrets(policy, instance, horizon, replications, seed):

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import apportion as ap
 from apportion.cli.app import app
-from apportion.simulation.plan import Informed
+from apportion.simulation.candidates import Informed
 from apportion.studies.leaderboard import SUITE, Leaderboard, fresh_suite, run_leaderboard
 from apportion.studies.leaderboard.page import Part, write_folder, write_parts
 from apportion.studies.leaderboard.plateau import load_curves, run_plateau, save_curves

@@ -13,8 +13,8 @@ from scipy.stats import norm
 import apportion as ap
 from apportion import theory
 from apportion.errors import InvalidValue
+from apportion.simulation.candidates import Informed
 from apportion.simulation.families import means_of
-from apportion.simulation.plan import Informed
 from apportion.studies.leaderboard import Leaderboard
 from apportion.theory.least import _informations, _Ladder, _most_on_the_best, _prices
 

@@ -27,7 +27,7 @@ import hashlib
 import inspect
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple, TypeVar
 
@@ -95,13 +95,20 @@ def compiled(function: Callable[..., Any]) -> Any:
     def call(*arguments: Any) -> Any:
         with _naming:
             _register()  # a policy defined since the last call must be known before its first compilation
-            for argument in arguments:
-                if hasattr(argument, "_fields"):
-                    _name_apart(type(argument))
+            for record in _records_in(arguments):
+                _name_apart(record)
         return dispatcher(*arguments)
 
     call.dispatcher = dispatcher  # type: ignore[attr-defined]
     return call
+
+
+def _records_in(arguments: Iterable[Any]) -> Iterator[type]:
+    """The record types among the arguments, and in the fields of those that are records themselves."""
+    for argument in arguments:
+        if hasattr(argument, "_fields"):
+            yield type(argument)
+            yield from _records_in(argument)
 
 
 def _register() -> None:

@@ -13,41 +13,40 @@
     arms = [5, 30]
     gap = 0.5
 
-    [[policy]]                      # told the b and sigma of each instance, unless given here
+    [[policy]]                      # gets the true b and sigma of each instance, unless given here
     name = "Odds"
 
     [[policy]]
     name = "SuccessiveElimination"
     radius = "anytime"
 
-    [[policy]]                      # one's own, from a file beside this one
+    [[policy]]                      # a user's policy, from a file beside this one
     name = "Leading"
     file = "my_policy.py"
 """
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import itertools
 import math
 import re
-import sys
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 from apportion._common import validation
 from apportion.errors import ApportionError, InvalidValue, UnknownName
 from apportion.model.law import Instance
 from apportion.policies import Policy, find_policy
+from apportion.simulation.candidates import Informed, require_fit
 from apportion.simulation.executors import reason_of
 from apportion.simulation.families import means_of
-from apportion.simulation.plan import LONGEST_HORIZON, Informed, Plan, make_plan, require_fit, require_memory
-from apportion.simulation.task import SOURCE_MARK
+from apportion.simulation.memory import require_memory
+from apportion.simulation.plan import LONGEST_HORIZON, Plan, make_plan
+from apportion.simulation.user_policy import load_module
 
+_DEFAULTS = {"replications": 100, "seed": 0}
 _SWEEP = {"name", "seed", "replications", "horizon", "periods", "record", "common", "engine"}
 _GRID = {"family", "b", "arms", "gap", "sigma", "noise"}
 _INSTANCE = {"means", "b", "sigma", "noise"}
@@ -55,7 +54,7 @@ MOST_INSTANCES = 100_000
 
 
 class Definition(NamedTuple):
-    """What a sweep file says: a name, a plan per horizon, and the files that define the user's own policies."""
+    """What a sweep file says: a name, a plan per horizon, and the files that define users' policies."""
 
     name: str
     plans: tuple[Plan, ...]
@@ -95,16 +94,12 @@ class _Reader:
         instances = self._instances()
         if "horizon" not in sweep:
             raise self._complain("sweep", "horizon", "is missing: the number of periods")
+        given = {key: value for key, value in sweep.items() if key != "name"}
         plans: list[Plan] = []
         for horizon in self._horizons(sweep["horizon"]):
             self._require_fit(candidates, instances, horizon)
             try:
-                plan = make_plan(
-                    candidates, instances, horizon, sweep.get("replications", 100), sweep.get("seed", 0),
-                    sweep.get("record", ["regret", "reward"]), sweep.get("periods"), sweep.get("common", False),
-                    sweep.get("engine", "auto"),
-                )  # fmt: skip
-                plans.append(plan)
+                plans.append(make_plan(candidates, instances, **{**_DEFAULTS, **given, "horizon": horizon}))
                 require_memory(plans)
             except ApportionError as error:
                 key = _named(error, _SWEEP, "horizon")
@@ -122,73 +117,73 @@ class _Reader:
         return horizons
 
     def _require_fit(self, candidates: list[Informed], instances: list[Instance], horizon: int) -> None:
-        """What does not fit together is put down to the policy."""
-        for place, candidate in enumerate(candidates):
-            for number, instance in enumerate(instances):
+        """Refuse a policy that cannot run on one of the instances."""
+        for entry, candidate in enumerate(candidates):
+            for index, instance in enumerate(instances):
                 try:
-                    require_fit(candidate, instance, horizon, rehearse=number == 0)
+                    require_fit(candidate, instance, horizon, rehearse=index == 0)
                 except ApportionError as error:
                     cause = error.__cause__ or error
                     key = _named(cause, candidate.parameters, "")
-                    told = _told(cause) if key else str(error)  # a parameter that is wrong is so on every instance
-                    raise self._complain("policy", key or "name", f"is not possible: {told}", place) from error
+                    reason = _reason(cause) if key else str(error)  # a wrong parameter is wrong on every instance
+                    raise self._complain("policy", key or "name", f"is not possible: {reason}", entry) from error
 
     def _policies(self) -> tuple[list[Informed], list[Path]]:
         candidates, files = [], []
-        for place, entry in enumerate(self._entries("policy")):
+        for index, entry in enumerate(self._entries("policy")):
             parameters = {name: _frozen(value) for name, value in entry.items()}
             name, file = parameters.pop("name", None), parameters.pop("file", None)
             if not isinstance(name, str):
-                raise self._complain("policy", "name", "must be the name of a policy", place)
+                raise self._complain("policy", "name", "must be the name of a policy", index)
             try:
                 if file is None:
                     cls = find_policy(name)
                 else:
-                    files.append(self._file(file, place))
-                    cls = self._own_policy(files[-1], name, place)
+                    files.append(self._file(file, index))
+                    cls = self._user_policy(files[-1], name, index)
             except UnknownName as error:
-                raise self._complain("policy", "name", f"is not possible: {error}", place) from error
+                raise self._complain("policy", "name", f"is not possible: {error}", index) from error
             candidates.append(Informed(cls, parameters))
         if not candidates:
             raise InvalidValue(f"{self.path}: at least one [[policy]] must be given; got none.")
         return candidates, list(dict.fromkeys(files))
 
-    def _file(self, given: Any, place: int) -> Path:
+    def _file(self, given: Any, index: int) -> Path:
         file = self.path.parent / str(given)
         if not isinstance(given, str) or file.suffix != ".py" or not file.is_file():
-            raise self._complain("policy", "file", f"must be a Python file; got {validation.shown(given)}", place)
+            raise self._complain("policy", "file", f"must be a Python file; got {validation.shown(given)}", index)
         return file.resolve()
 
-    def _own_policy(self, file: Path, name: str, place: int) -> type[Policy]:
+    def _user_policy(self, file: Path, name: str, index: int) -> type[Policy]:
         try:
             module = load_module(file)
         except (Exception, SystemExit) as error:  # the file is the user's: anything can go wrong in it
-            raise self._complain("policy", "file", f"cannot be loaded: {_told(error)}", place) from error
+            raise self._complain("policy", "file", f"cannot be loaded: {_reason(error)}", index) from error
         cls = getattr(module, name, None)
         if not isinstance(cls, type) or not issubclass(cls, Policy):
-            raise self._complain("policy", "name", f"must be a policy of {file.name}; got {name!r}", place)
+            raise self._complain("policy", "name", f"must be a policy of {file.name}; got {name!r}", index)
         return cls
 
     def _instances(self) -> list[Instance]:
-        instances = [self._instance(entry, place) for place, entry in enumerate(self._entries("instance"))]
+        instances = [self._instance(entry, index) for index, entry in enumerate(self._entries("instance"))]
         if "grid" in self.content:
             instances += self._grid()
         if not instances:
             raise InvalidValue(f"{self.path}: a [grid] or at least one [[instance]] must be given; got none.")
         return instances
 
-    def _instance(self, entry: dict[str, Any], place: int) -> Instance:
-        self._known("instance", entry, _INSTANCE, place)
+    def _instance(self, entry: dict[str, Any], index: int) -> Instance:
+        self._known("instance", entry, _INSTANCE, index)
         for key in ("means", "b"):
             if key not in entry:
-                raise self._complain("instance", key, "is missing", place)
+                raise self._complain("instance", key, "is missing", index)
         try:
             instance = Instance(**entry)
         except (ApportionError, TypeError) as error:
             key = _named(error, _INSTANCE, "noise")
-            raise self._complain("instance", key, f"is not possible: {_told(error)}", place) from error
+            raise self._complain("instance", key, f"is not possible: {_reason(error)}", index) from error
         if instance.arms < 2:
-            raise self._complain("instance", "means", "must be at least two numbers, one per arm; got one", place)
+            raise self._complain("instance", "means", "must be at least two numbers, one per arm; got one", index)
         return instance
 
     def _grid(self) -> list[Instance]:
@@ -212,7 +207,7 @@ class _Reader:
                 instances.append(Instance(means, point["b"], point["sigma"], point["noise"]))
             except (ApportionError, TypeError) as error:
                 key = _named(error, axes, "noise")
-                raise self._complain("grid", key, f"is not possible: {_told(error)}") from error
+                raise self._complain("grid", key, f"is not possible: {_reason(error)}") from error
         return instances
 
     def _table(self, name: str) -> dict[str, Any]:
@@ -227,32 +222,32 @@ class _Reader:
             raise self._complain("", name, f"must be tables, each under [[{name}]]; got {validation.shown(entries)}")
         return entries
 
-    def _known(self, table: str, given: dict[str, Any], known: set[str], place: int = 0) -> None:
+    def _known(self, table: str, given: dict[str, Any], known: set[str], index: int = 0) -> None:
         for key in given:
             if key not in known:
-                raise self._complain(table, key, f"is not known; known are {', '.join(sorted(known))}", place)
+                raise self._complain(table, key, f"is not known; known are {', '.join(sorted(known))}", index)
 
-    def _complain(self, table: str, key: str, what: str, place: int = 0) -> InvalidValue:
-        line = self._line(table, key, place)
+    def _complain(self, table: str, key: str, what: str, index: int = 0) -> InvalidValue:
+        line = self._line(table, key, index)
         where = f"{self.path}, line {line}" if line else str(self.path)
         name = f"{table}.{key}" if table else key
         return InvalidValue(f"{where}: `{name}` {what.removesuffix('.')}.")
 
-    def _line(self, table: str, key: str, place: int) -> int | None:
-        """The line of a key in a table (the `place`-th of an array of tables); the table's where it is missing."""
+    def _line(self, table: str, key: str, index: int) -> int | None:
+        """The line of a key in a table (the one of that index where there are several), or of the table itself."""
         wanted = f"{table}.{key}".removeprefix(".")
-        current, seen, fallback = "", -1, None
+        current, current_index, fallback = "", -1, None
         for number, line in enumerate(self.text.splitlines(), start=1):
             if opened := re.match(r"\s*\[\[?([^\[\]=]+)\]\]?\s*(?:#.*)?$", line):
                 current = _bare(opened.group(1))
-                seen += current == table
-                if current == wanted or (current == table and seen == place):
+                current_index += current == table
+                if current == wanted or (current == table and current_index == index):
                     fallback = fallback or number
                     if not table:
                         return number
             elif assigned := re.match(r"([^=#]+)=", line):
                 name = f"{current}.{_bare(assigned.group(1))}".removeprefix(".")
-                if name == wanted and seen in (place, -1):
+                if name == wanted and current_index in (index, -1):
                     return number
                 if name == table:  # as in sweep = {horizon = 10}
                     fallback = fallback or number
@@ -267,46 +262,15 @@ def _bare(key: str) -> str:
 def _named(error: BaseException, keys: Iterable[str], otherwise: str) -> str:
     """The key that an error is about: the first that its sentence names."""
     said = str(error)
-    places = {key: re.search(rf"`{re.escape(key)}[`\[]|'{re.escape(key)}'", said) for key in keys}
-    found = {key: match.start() for key, match in places.items() if match}
+    matches = {key: re.search(rf"`{re.escape(key)}[`\[]|'{re.escape(key)}'", said) for key in keys}
+    found = {key: match.start() for key, match in matches.items() if match}
     return min(found, key=lambda key: found[key]) if found else otherwise
 
 
-def _told(error: BaseException) -> str:
+def _reason(error: BaseException) -> str:
     return str(error) if isinstance(error, ApportionError) else reason_of(error)
 
 
 def _frozen(value: Any) -> Any:
     """Lists as tuples: parameters are immutable, and compiled code takes no lists."""
     return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
-
-
-def load_module(file: Path) -> ModuleType:
-    """The module of a file as it is now, importable by its name, also in other processes of this machine.
-
-    It is made from the source and never from byte code: Python takes byte code for current if the file's second and
-    size are the same, which two quick edits can bring about.
-    """
-    name, source = file.stem, file.read_bytes()
-    digest = hashlib.sha256(source).hexdigest()
-    known = sys.modules.get(name)
-    if known is not None:
-        if Path(getattr(known, "__file__", None) or "").resolve() != file:
-            raise InvalidValue(f"`file` must have a name that no other module has; got {file.name}.")
-        if getattr(known, SOURCE_MARK, None) == digest:
-            return known
-    elif importlib.util.find_spec(name) is not None and str(file.parent) not in sys.path:
-        raise InvalidValue(f"`file` must have a name that no other module has; got {file.name}.")
-    code = compile(source, str(file), "exec")
-    if str(file.parent) not in sys.path:
-        sys.path.append(str(file.parent))
-    module = ModuleType(name)
-    module.__file__ = str(file)
-    setattr(module, SOURCE_MARK, digest)
-    sys.modules[name] = module
-    try:
-        exec(code, module.__dict__)
-    except BaseException:
-        sys.modules.pop(name, None)
-        raise
-    return module

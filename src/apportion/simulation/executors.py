@@ -26,6 +26,11 @@ from apportion.simulation.task import Arrays, Task, code_version, run_elsewhere,
 
 # How often a task is tried again when the worker that had it is lost.
 RETRIES = 3
+# Tasks that are submitted at a time: enough that no worker waits for the next.
+TASKS_PER_WORKER = 2
+USUAL_WORKERS = 32
+DASK_TASKS_PER_THREAD = 4
+FEWEST_DASK_TASKS = 64
 LONGEST_REASON = 600
 
 
@@ -56,27 +61,33 @@ def execute(
     store: Store | None = None,
 ) -> Executed:
     """Run the tasks that the store does not have. A task that fails does not stop the others."""
-    shelf = store or Store()
-    arrays: list[Arrays | None] = [shelf.load(task) for task in tasks]
-    pending = [place for place, found in enumerate(arrays) if found is None]
+    store = store or Store()
+    arrays: list[Arrays | None] = [store.load(task) for task in tasks]
+    pending = [index for index, found in enumerate(arrays) if found is None]
     failures: dict[int, str] = {}
     with progress_bar(progress, tasks, pending) as advance:
-        for place, found, reason in _completed(tasks, pending, workers, executor):
-            if found is None:
-                failures[place] = reason
+        for done in _completed(tasks, pending, workers, executor):
+            task = tasks[done.task_index]
+            if done.arrays is None:
+                failures[done.task_index] = done.reason
             else:
-                shelf.save(tasks[place], found)
-                arrays[place] = found
-            advance(tasks[place])
-    return Executed(arrays, [(tasks[place], failures[place]) for place in sorted(failures)])
+                store.save(task, done.arrays)
+                arrays[done.task_index] = done.arrays
+            advance(task)
+    return Executed(arrays, [(tasks[index], failures[index]) for index in sorted(failures)])
 
 
-Outcome = tuple[int, Arrays | None, str]
+class Completed(NamedTuple):
+    """A task that is done, by its index: its arrays, or the reason why there are none."""
+
+    task_index: int
+    arrays: Arrays | None
+    reason: str = ""
 
 
 def _completed(
     tasks: list[Task], pending: list[int], workers: int | None, executor: Executor | Any | None
-) -> Iterator[Outcome]:
+) -> Iterator[Completed]:
     if executor is None:
         count = os.cpu_count() or 1 if workers is None else validation.whole("workers", workers, low=1)
         # Compiled runs release the interpreter lock, so threads are enough; and a fork after Numba's threads
@@ -84,7 +95,7 @@ def _completed(
         pool = ThreadPoolExecutor(max_workers=count)
         try:
             yield from _from_executor(pool, tasks, pending)
-        finally:  # Ctrl-C is told to the caller at once; Python ends only after the tasks that are under way
+        finally:  # Ctrl-C reaches the caller at once; Python ends only after the tasks that are running
             pool.shutdown(wait=False, cancel_futures=True)
     elif isinstance(executor, Executor):
         yield from _from_executor(executor, tasks, pending)
@@ -94,49 +105,51 @@ def _completed(
         raise validation.refuse("executor", "a concurrent.futures.Executor or a distributed.Client", executor)
 
 
-def _from_executor(given: Executor, tasks: list[Task], pending: list[int]) -> Iterator[Outcome]:
-    """Keep a bounded number of tasks under way; on the way out, cancel what has not begun.
+def _from_executor(given: Executor, tasks: list[Task], pending: list[int]) -> Iterator[Completed]:
+    """Keep a bounded number of tasks running; on the way out, cancel what has not begun.
 
     A process pool that loses a worker is broken for good, and does not say which task the worker had. So the tasks
-    under way are tried again in a new pool, one at a time; one that breaks the pool on its own is given up.
+    that were running are tried again in a new pool, one at a time; one that breaks the pool on its own is given up.
     """
-    pool, broken, barren = given, False, 0
+    pool, broken = given, False
+    broken_in_a_row = 0  # pools that broke before they finished a task
     queue, suspects = deque(pending), deque[int]()
     attempts: Counter[int] = Counter()
     running: dict[Any, tuple[int, bool]] = {}
-    keep_busy = 2 * getattr(given, "_max_workers", 32)
+    most_running = TASKS_PER_WORKER * getattr(given, "_max_workers", USUAL_WORKERS)
     try:
         while queue or suspects or running:
             if broken and not running:
-                renewed = _renewed(pool) if barren < RETRIES else None
+                renewed = _renewed(pool) if broken_in_a_row < RETRIES else None
                 if renewed is None:
-                    for place in (*suspects, *queue):
-                        yield place, None, "the executor is broken: a worker of it ended all of a sudden"
+                    for index in (*suspects, *queue):
+                        yield Completed(index, None, "the executor is broken: a worker of it ended all of a sudden")
                     return
                 pool, broken = renewed, False
-            waiting, most, alone = (suspects, 1, True) if suspects else (queue, keep_busy, False)
+            waiting, most, alone = (suspects, 1, True) if suspects else (queue, most_running, False)
             while waiting and len(running) < most and not broken:
                 try:
                     future = _submitted(pool, tasks[waiting[0]])
                 except BrokenExecutor:
-                    broken, barren = True, barren + 1
+                    broken, broken_in_a_row = True, broken_in_a_row + 1
                 else:
                     running[future] = waiting.popleft(), alone
             for future in wait(running, return_when=FIRST_COMPLETED).done:
-                place, was_alone = running.pop(future)
+                index, was_alone = running.pop(future)
                 error = future.exception()
                 if error is None:
-                    barren = 0
-                    yield place, future.result(), ""
+                    broken_in_a_row = 0
+                    yield Completed(index, future.result())
                 elif isinstance(error, BrokenExecutor):
                     broken = True
-                    attempts[place] += was_alone
-                    if attempts[place] < RETRIES:
-                        suspects.append(place)
+                    attempts[index] += was_alone
+                    if attempts[index] < RETRIES:
+                        suspects.append(index)
                     else:
-                        yield place, None, f"the worker that had it ended all of a sudden, {RETRIES} times"
+                        reason = f"the worker that had it ended all of a sudden, {RETRIES} times"
+                        yield Completed(index, None, reason)
                 else:
-                    yield place, None, reason_of(error)
+                    yield Completed(index, None, reason_of(error))
     finally:
         for future in running:
             future.cancel()
@@ -166,59 +179,58 @@ def _renewed(pool: Executor) -> Executor | None:
     )
 
 
-def _from_dask(client: Any, tasks: list[Task], pending: list[int]) -> Iterator[Outcome]:
+def _from_dask(client: Any, tasks: list[Task], pending: list[int]) -> Iterator[Completed]:
     """Dask's own futures: a task whose worker is lost goes to another one."""
     import cloudpickle
     from distributed import as_completed
 
     queue = deque(pending)
-    places: dict[Any, int] = {}
+    running: dict[Any, int] = {}
     done = as_completed(loop=client.loop)
     run = uuid.uuid4().hex
 
     def start() -> None:
-        place = queue.popleft()
-        task = tasks[place]
+        index = queue.popleft()
+        task = tasks[index]
         packed = cloudpickle.dumps(task)  # the scheduler must not look inside: it may lack the policy's module
         future = client.submit(
-            run_packed, packed, code_version(task), pure=False, retries=RETRIES, key=f"apportion-{run}-{place}"
+            run_packed, packed, code_version(task), pure=False, retries=RETRIES, key=f"apportion-{run}-{index}"
         )
-        places[future] = place
+        running[future] = index
         done.add(future)
 
     try:
         threads = sum(client.nthreads().values())
-        while queue and len(places) < max(64, 4 * threads):
+        while queue and len(running) < max(FEWEST_DASK_TASKS, DASK_TASKS_PER_THREAD * threads):
             start()
         for future in done:
-            place = places.pop(future)
-            yield _dask_outcome(place, future)
+            yield _completed_by_dask(running.pop(future), future)
             future.release()
             if queue and client.status == "running":
                 start()
-        for place in queue:
-            yield place, None, "the cluster was lost"
+        for index in queue:
+            yield Completed(index, None, "the cluster was lost")
     finally:
-        if places and client.status == "running":
-            client.cancel(list(places))
+        if running and client.status == "running":
+            client.cancel(list(running))
 
 
-def _dask_outcome(place: int, future: Any) -> Outcome:
+def _completed_by_dask(index: int, future: Any) -> Completed:
     try:
         if future.status == "error":
-            return place, None, reason_of(future.exception())
-        return place, future.result(), ""
+            return Completed(index, None, reason_of(future.exception()))
+        return Completed(index, future.result())
     except (Exception, CancelledError) as error:  # whatever the cluster did to it, the other tasks go on
-        return place, None, reason_of(error)
+        return Completed(index, None, reason_of(error))
 
 
 def reason_of(error: BaseException | None) -> str:
     """An exception in one line of a length that can be read."""
     if error is None:
         return "it was lost"
-    said = " ".join(str(error).split()).rstrip(".")
-    told = f"{type(error).__name__}: {said}" if said else type(error).__name__
-    return told if len(told) <= LONGEST_REASON else told[: LONGEST_REASON - 1] + "…"
+    message = " ".join(str(error).split()).rstrip(".")
+    reason = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    return reason if len(reason) <= LONGEST_REASON else reason[: LONGEST_REASON - 1] + "…"
 
 
 @contextmanager
@@ -236,7 +248,7 @@ def progress_bar(wanted: bool | None, tasks: list[Task], pending: list[int]) -> 
         TextColumn("{task.fields[rate]}"), TimeElapsedColumn(), TimeRemainingColumn(),
     )  # fmt: skip
     total = sum(_work(task) for task in tasks)
-    ready = total - sum(_work(tasks[place]) for place in pending)
+    ready = total - sum(_work(tasks[index]) for index in pending)
     with Progress(*columns, console=Console(stderr=True)) as bar:
         line = bar.add_task("simulating", total=total, completed=ready, rate="")
         start, done = time.perf_counter(), 0
@@ -251,4 +263,5 @@ def progress_bar(wanted: bool | None, tasks: list[Task], pending: list[int]) -> 
 
 
 def _work(task: Task) -> int:
-    return (task.last - task.first) * task.horizon * task.instance.arms
+    """Arm-periods."""
+    return task.runs * task.horizon * task.instance.arms

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from apportion._common import files
-from apportion.errors import Conflict, InvalidValue
+from apportion.errors import Conflict, InvalidValue, SimulationFailed
 from apportion.simulation.definition import Definition
 from apportion.simulation.executors import Store, execute
-from apportion.simulation.plan import SimulationFailed, gather
+from apportion.simulation.gather import gather
 from apportion.simulation.result import Result
 from apportion.simulation.task import Arrays, Task
 
@@ -42,8 +42,8 @@ class FolderStore(Store):
                 arrays = {name: found[name] for name in found.files}
         except Exception:  # no file, or something is wrong with it: running the task mends it
             return None
-        runs = task.last - task.first
-        return arrays if set(arrays) == set(task.returns) and all(len(a) == runs for a in arrays.values()) else None
+        complete = set(arrays) == set(task.returns) and all(len(values) == task.runs for values in arrays.values())
+        return arrays if complete else None
 
     def save(self, task: Task, arrays: Arrays) -> None:
         """Write the arrays, whole or not at all."""
@@ -67,17 +67,17 @@ def run_sweep(
     A folder that holds another sweep is refused. A task that fails is reported with its parameters after the others
     have finished: `SimulationFailed`, with what they found in `results`.
     """
-    jobs = [plan.tasks() for plan in definition.plans]
-    everything = [task for job in jobs for _, _, task in job]
+    jobs = [plan.jobs() for plan in definition.plans]
+    tasks = [job.task for of_plan in jobs for job in of_plan]
     try:
         claim(definition, folder)
         store = FolderStore(folder / "tasks")
-        done = execute(everything, workers=workers, executor=executor, progress=progress, store=store)
+        done = execute(tasks, workers=workers, executor=executor, progress=progress, store=store)
         results, start = [], 0
-        for plan, job in zip(definition.plans, jobs):
-            arrays = done.arrays[start : start + len(job)]
-            start += len(job)
-            results.append(gather(plan, job, arrays))
+        for plan, of_plan in zip(definition.plans, jobs):
+            arrays = done.arrays[start : start + len(of_plan)]
+            start += len(of_plan)
+            results.append(gather(plan, of_plan, arrays))
             path = folder / f"result-T{plan.horizon}.nc"
             if all(found is not None for found in arrays):
                 results[-1].save(path)
@@ -86,7 +86,7 @@ def run_sweep(
     except OSError as error:
         raise InvalidValue(f"{folder} must be a folder that can be written; got {error}.") from error
     if done.failures:
-        heading = f"{len(done.failures)} of {len(everything)} tasks failed; the others are kept in {folder}"
+        heading = f"{len(done.failures)} of {len(tasks)} tasks failed; the others are kept in {folder}"
         raise SimulationFailed(done.failures, heading, results)
     return results
 

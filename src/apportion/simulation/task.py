@@ -4,46 +4,45 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import inspect
 import json
 import pickle
-import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apportion._common.compiled import code_digest
 from apportion._common.sources import simulation_digest
 from apportion.errors import IncompatibleState, InvalidValue
 from apportion.model.law import Instance
 from apportion.policies import Policy
-from apportion.policies.contract import is_ours
-from apportion.simulation.engines.dense import Dense, blank_record
+from apportion.simulation.engines.dense import Dense
 from apportion.simulation.engines.streams import streams
+from apportion.simulation.engines.trace import empty_traces
+from apportion.simulation.user_policy import code_of, source_digest
 
 Arrays = dict[str, NDArray[Any]]
 
-RECORDS = ("regret", "reward", "shares", "leader", "active", "eliminated")
+# What can be recorded; see `trace.Trace`.
+VARIABLES = ("regret", "reward", "shares", "leader", "active", "eliminated")
 # What a leaping run says of itself, asked or not; see `leap.Tally`.
-LEAP_RECORDS = ("changes", "leap_error")
-
-# A module that was loaded from a file carries the digest of that file as it was then, under this name.
-SOURCE_MARK = "__apportion_source__"
+LEAP_VARIABLES = ("changes", "leap_error")
 
 
 @dataclass(frozen=True)
 class Task:
-    """Replications `first` to `last` − 1. The numbers depend on this record alone: on no worker, order or chunk."""
+    """Replications `first` to `last` − 1. The numbers depend on these fields alone: on no worker, order or chunk.
+
+    `checkpoints` are the periods at which `variables` are recorded.
+    """
 
     policy: Policy
     instance: Instance
     horizon: int
-    marks: tuple[int, ...]
-    record: tuple[str, ...]
+    checkpoints: tuple[int, ...]
+    variables: tuple[str, ...]
     seed: int
     first: int
     last: int
@@ -56,8 +55,8 @@ class Task:
             "policy": self.policy.to_dict(),
             "instance": self.instance.to_dict(),
             "horizon": self.horizon,
-            "marks": list(self.marks),
-            "record": list(self.record),
+            "checkpoints": list(self.checkpoints),
+            "variables": list(self.variables),
             "seed": self.seed,
             "replications": [self.first, self.last],
             "common": self.common,
@@ -65,14 +64,19 @@ class Task:
         }
 
     @property
+    def runs(self) -> int:
+        """How many replications there are."""
+        return self.last - self.first
+
+    @property
     def returns(self) -> tuple[str, ...]:
         """The names of the arrays that the task gives."""
-        return (*self.record, *LEAP_RECORDS) if self.engine == "leap" else self.record
+        return (*self.variables, *LEAP_VARIABLES) if self.engine == "leap" else self.variables
 
     def digest(self) -> str:
         """A name for the result: the task's definition and the version of all code that runs it."""
         described = json.dumps(self.describe(), sort_keys=True)
-        parts = [described, simulation_digest(), _libraries(), own_code(type(self.policy))]
+        parts = [described, simulation_digest(), _libraries(), code_of(type(self.policy))]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
     def __str__(self) -> str:
@@ -86,35 +90,33 @@ def run_task(task: Task) -> Arrays:
 
 
 def _run_dense(task: Task) -> Arrays:
-    block = blank_record(task.last - task.first, len(task.marks), task.instance.arms, task.record)
-    world, policy = task.instance.to_dict(), task.policy.to_dict()
-    own = streams(["policy", policy, world], task.seed, task.first, task.last)
-    common = streams(["noise", world], task.seed, task.first, task.last) if task.common else None
-    Dense(task.policy, task.instance, task.horizon, task.marks).run(own, block, common)
-    require_shares(task.policy, task.marks, block.regret)
-    found = block._asdict()
-    return {name: found[name] for name in task.record}
+    traces = empty_traces(task.runs, len(task.checkpoints), task.instance.arms, task.variables)
+    instance, policy = task.instance.to_dict(), task.policy.to_dict()
+    own = streams(["policy", policy, instance], task.seed, task.first, task.last)
+    common = streams(["noise", instance], task.seed, task.first, task.last) if task.common else None
+    Dense(task.policy, task.instance, task.horizon, task.checkpoints).run(own, traces, common)
+    require_shares(task.policy, task.checkpoints, traces.regret)
+    found = traces._asdict()
+    return {name: found[name] for name in task.variables}
 
 
-def require_shares(policy: Policy, marks: Any, regret: NDArray[np.float64]) -> None:
-    """The engine marks a regret as NaN where the shares were none: say so."""
-    broken = np.isnan(regret).any(axis=0)
-    if broken.any():
-        period = int(np.asarray(marks)[np.argmax(broken)])
+def require_shares(policy: Policy, checkpoints: Sequence[int], regret: NDArray[np.float64]) -> None:
+    """Refuse invalid shares, for which the engine writes a regret of NaN."""
+    invalid = np.isnan(regret).any(axis=0)
+    if invalid.any():
         raise InvalidValue(
-            f"The shares of {policy.label} must be of at least 0 and add up to 1; in period {period} they do not. "
-            "`apportion.testing.check_policy` says more."
+            f"The shares of {policy.label} must be of at least 0 and add up to 1; in period "
+            f"{checkpoints[int(np.argmax(invalid))]} they do not. `apportion.testing.check_policy` says more."
         )
 
 
 def _run_leap(task: Task) -> Arrays:
     from apportion.simulation.engines.leaping.leap import Leap
 
-    block = blank_record(task.last - task.first, len(task.marks), task.instance.arms, task.record)
-    owner = ["leap", task.policy.to_dict(), task.instance.to_dict()]
-    own = streams(owner, task.seed, task.first, task.last)
-    tally = Leap(task.policy, task.instance, task.horizon, task.marks).run(own, block)
-    found = {**block._asdict(), **tally._asdict()}
+    traces = empty_traces(task.runs, len(task.checkpoints), task.instance.arms, task.variables)
+    own = streams(["leap", task.policy.to_dict(), task.instance.to_dict()], task.seed, task.first, task.last)
+    tally = Leap(task.policy, task.instance, task.horizon, task.checkpoints).run(own, traces)
+    found = {**traces._asdict(), **tally._asdict()}
     return {name: found[name] for name in task.returns}
 
 
@@ -134,46 +136,11 @@ def run_packed(packed: bytes, code: str) -> Arrays:
 
 
 def code_version(task: Task) -> str:
-    """A digest of the package, and of the file of a policy of the user's own."""
-    return simulation_digest() + _source_of(type(task.policy))
+    """A digest of the package, and of the file of a user's policy."""
+    return simulation_digest() + source_digest(type(task.policy))
 
 
 @functools.cache
 def _libraries() -> str:
     """The libraries that numbers depend on in the last places."""
     return f"numpy {np.__version__}, numba {version('numba')}"
-
-
-def own_code(cls: type[Policy]) -> str:
-    """What a policy of the user's own is made of: its file, and all that its functions reach in other files.
-
-    Asked for once: a file that is edited while tasks run must not give its new name to what the old one computed.
-    """
-    if is_ours(cls):
-        return ""
-    if cls not in _OWN_CODE:
-        methods = (cls.allocate, cls.prepared, cls.initial_memory)
-        parts = [_source_of(cls), *(code_digest(method, [cls.Record]) for method in methods)]
-        _OWN_CODE[cls] = hashlib.sha256("\n".join(parts).encode()).hexdigest()
-    return _OWN_CODE[cls]
-
-
-def _source_of(cls: type[Policy]) -> str:
-    """The digest of the file that defines a class; nothing for ours, and where no other process has the file."""
-    if is_ours(cls) or cls.__module__ in ("__main__", "__mp_main__"):
-        return ""
-    if cls not in _SOURCES:
-        marked = getattr(sys.modules.get(cls.__module__), SOURCE_MARK, None)
-        _SOURCES[cls] = _file_digest(cls) if marked is None else marked
-    return _SOURCES[cls]
-
-
-def _file_digest(cls: type[Policy]) -> str:
-    try:
-        return hashlib.sha256(Path(inspect.getfile(cls)).read_bytes()).hexdigest()
-    except (TypeError, OSError):
-        return ""
-
-
-_OWN_CODE: dict[type, str] = {}
-_SOURCES: dict[type, str] = {}

@@ -16,8 +16,9 @@ from apportion.model.law import Instance
 from apportion.model.sums import Floats, Grid, Sums, no_sums, observe, weights
 from apportion.policies import Policy, policy_from_dict
 from apportion.policies.contract import Period, decide, decide_now
-from apportion.simulation.engines.dense import Dense, blank_record
+from apportion.simulation.engines.dense import Dense
 from apportion.simulation.engines.streams import streams
+from apportion.simulation.engines.trace import empty_traces
 
 Make = Policy | Callable[[int], Policy]
 
@@ -157,9 +158,9 @@ def check_compiled(make: Make) -> None:
     world = _world(policy, 4, 21)
     results = []
     for plain in (True, False):
-        into = blank_record(2, 60, 4)
-        memory = Dense(policy, world, 60, range(1, 61), plain=plain).run(streams("check", 3, 0, 2), into)
-        results.append((into.regret, into.reward, memory))
+        traces = empty_traces(2, 60, 4)
+        memory = Dense(policy, world, 60, range(1, 61), plain=plain).run(streams("check", 3, 0, 2), traces)
+        results.append((traces.regret, traces.reward, memory))
     for plain, fast in zip(*results):
         close = np.allclose(plain, fast, rtol=_COMPILED_TOLERANCE, atol=_COMPILED_TOLERANCE)
         _require(close, f"plain and compiled runs must agree; got {plain} and {fast}", policy)

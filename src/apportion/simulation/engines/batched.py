@@ -1,8 +1,8 @@
-"""Runs of an index policy, side by side: one period of many runs, then the next.
+"""Runs of an index policy in batches: one period of many runs, then the next.
 
 Run by run, a period of pooling is a chain in which nothing can overlap: the largest index, its outcome, its new
-grade. Side by side the runs do not wait for each other, and the search for the largest index does several at once.
-The numbers are those of `engine.play` to the last bit: every run has its own stream, and draws from it in the same
+grade. In a batch the runs do not wait for each other, and the search for the largest index does several at once.
+The numbers are those of `dense.play` to the last bit: every run has its own stream, and draws from it in the same
 order.
 """
 
@@ -16,17 +16,18 @@ import numpy as np
 from apportion._common.compiled import kernel
 from apportion.model.law import outcome
 from apportion.policies.index import IndexPolicy, grade, keep_one, optimism
-from apportion.simulation.engines.streams import STATE_WORDS, restart
+from apportion.simulation.engines.streams import STATE_WORDS, Streams, restart
 
-# So many runs at once that a grade is long written when it is read again, and so few that all stay in the cache.
-MOST_ABREAST: Final = 64
-FEWEST_ABREAST: Final = 8
-ARMS_ABREAST: Final = 8192
-# In the place of an arm: several have the largest index.
+# Runs in a batch: so many that a grade is long written when it is read again, and so few (arms × runs) that all
+# stay in the processor's cache.
+LARGEST_BATCH: Final = 64
+SMALLEST_BATCH: Final = 8
+ARMS_IN_A_BATCH: Final = 8192
+# Instead of the index of an arm: several arms have the largest index.
 TIE: Final = -1
 
 
-def can_go_abreast(policy: Any, horizon: int) -> bool:
+def can_run_batched(policy: Any, horizon: int) -> bool:
     """Whether a policy decides as `IndexPolicy` does, from grades that change with an arm's own outcomes only."""
     return (
         isinstance(policy, IndexPolicy)
@@ -36,60 +37,35 @@ def can_go_abreast(policy: Any, horizon: int) -> bool:
 
 
 @kernel
-def play_abreast(
-    policy: Any,
-    noise: Any,
-    means: Any,
-    gaps: Any,
-    sigma: float,
-    horizon: int,
-    rng: Any,
-    state: Any,
-    seeds: Any,
-    marks: Any,
-    regret: Any,
-    reward: Any,
-) -> None:
-    """`engine.play` for each row of `seeds`; `regret` and `reward` have a row per run, a column per mark or none."""
-    most = min(MOST_ABREAST, max(FEWEST_ABREAST, ARMS_ABREAST // len(means)))
+def play_batched(policy: Any, instance: Any, schedule: Any, streams: Any, regret: Any, reward: Any) -> None:
+    """`dense.play` for each stream; `regret` and `reward` have a row per run, a column per checkpoint or none."""
+    size = min(LARGEST_BATCH, max(SMALLEST_BATCH, ARMS_IN_A_BATCH // len(instance.means)))
     first = 0
-    while first < len(seeds):
-        last = min(first + most, len(seeds))
-        play_lanes(
-            policy, noise, means, gaps, sigma, horizon, rng, state, seeds[first:last], marks, regret[first:last],
-            reward[first:last],
-        )  # fmt: skip
+    while first < len(streams.seeds):
+        last = min(first + size, len(streams.seeds))
+        batch = Streams(streams.generator, streams.state, streams.seeds[first:last])
+        play_batch(policy, instance, schedule, batch, regret[first:last], reward[first:last])
         first = last
 
 
 @kernel
-def play_lanes(
-    policy: Any,
-    noise: Any,
-    means: Any,
-    gaps: Any,
-    sigma: float,
-    horizon: int,
-    rng: Any,
-    state: Any,
-    seeds: Any,
-    marks: Any,
-    regret: Any,
-    reward: Any,
-) -> None:
-    """One period after the other, all runs (lanes) in each."""
+def play_batch(policy: Any, instance: Any, schedule: Any, streams: Any, regret: Any, reward: Any) -> None:
+    """One period after the other, all runs of the batch (lanes) in each."""
+    means, gaps, noise, sigma = instance.means, instance.gaps, instance.noise, instance.sigma
+    horizon, checkpoints = schedule.horizon, schedule.checkpoints
+    rng, state, seeds = streams.generator, streams.state, streams.seeds
     arms, lanes = len(means), len(seeds)
-    streams = np.zeros((lanes, STATE_WORDS), dtype=np.uint64)
+    states = np.zeros((lanes, STATE_WORDS), dtype=np.uint64)
     for lane in range(lanes):
         restart(rng, state, seeds[lane])
         for word in range(STATE_WORDS):
-            streams[lane, word] = state[word]
+            states[lane, word] = state[word]
     plays, total = np.zeros((arms, lanes)), np.zeros((arms, lanes))
     mean, width = np.full((arms, lanes), math.inf), np.zeros((arms, lanes))  # an arm never observed goes first
     lost, earned, returned = np.zeros(lanes), np.zeros(lanes), np.zeros(lanes)
     best, chosen = np.zeros(lanes), np.zeros(lanes, dtype=np.int64)
     tied = np.zeros(arms)
-    mark = 0
+    checkpoint = 0
     for number in range(1, horizon + 1):
         factor = optimism(policy, number)
         for lane in range(lanes):
@@ -102,7 +78,7 @@ def play_lanes(
                 best[lane] = index if index > best[lane] else best[lane]
         for lane in range(lanes):
             for word in range(STATE_WORDS):
-                state[word] = streams[lane, word]
+                state[word] = states[lane, word]
             if chosen[lane] == TIE:
                 ties = 0
                 for arm in range(arms):
@@ -115,7 +91,7 @@ def play_lanes(
             arm = chosen[lane]
             returned[lane] = outcome(means[arm], sigma, noise, 1.0, rng)
             for word in range(STATE_WORDS):
-                streams[lane, word] = state[word]
+                states[lane, word] = state[word]
         for lane in range(lanes):
             arm = chosen[lane]
             # All powers of a whole unit are 1: its information is a count, and its score the outcome itself.
@@ -124,10 +100,10 @@ def play_lanes(
             mean[arm, lane], width[arm, lane] = grade(policy, number, arms, count, count, score)
             lost[lane] += gaps[arm]
             earned[lane] += returned[lane]
-        if mark < len(marks) and marks[mark] == number:
+        if checkpoint < len(checkpoints) and checkpoints[checkpoint] == number:
             for lane in range(lanes):
                 if regret.shape[1] > 0:
-                    regret[lane, mark] = lost[lane]
+                    regret[lane, checkpoint] = lost[lane]
                 if reward.shape[1] > 0:
-                    reward[lane, mark] = earned[lane]
-            mark += 1
+                    reward[lane, checkpoint] = earned[lane]
+            checkpoint += 1

@@ -12,8 +12,9 @@ import numpy as np
 from apportion._common import files
 from apportion.model.law import Instance
 from apportion.policies import find_policy
+from apportion.simulation.candidates import Informed
 from apportion.simulation.families import means_of
-from apportion.simulation.plan import Informed, simulate
+from apportion.simulation.simulate import simulate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,7 +13,8 @@ import numpy as np
 
 from apportion.errors import InvalidValue
 from apportion.policies import find_policy, shared
-from apportion.simulation.plan import Informed, simulate
+from apportion.simulation.candidates import Informed
+from apportion.simulation.simulate import simulate
 from apportion.studies.finished import FinishedWork
 from apportion.studies.leaderboard.scores import Leaderboard, Score, ScoreFile, ScoreName, decode, encode, score
 from apportion.studies.leaderboard.suite import SUITE, Case

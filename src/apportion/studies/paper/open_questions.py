@@ -17,7 +17,9 @@ from apportion.policies import Policy
 from apportion.policies.elimination import SuccessiveElimination
 from apportion.policies.greedy import EpsilonGreedy
 from apportion.reporting.html import shown
-from apportion.simulation.engines.dense import Record, play
+from apportion.simulation.engines.dense import play
+from apportion.simulation.engines.records import Generators, instance_record, make_schedule
+from apportion.simulation.engines.trace import empty_traces, trace_of
 from apportion.studies.page import Block, Picture, Table, Text, with_error
 from apportion.studies.paper.runs import final_regret, world
 from apportion.studies.paper.section import OnStep, Section, Values
@@ -93,16 +95,14 @@ def _bias(sizes: Sizes, seed: int) -> list[dict[str, Any]]:
 
 def final_sums(policy: Policy, case: Instance, horizon: int, runs: int, seed: int) -> Sums:
     """The statistics of every run after its last period, (runs, arms) each."""
-    arms, means, gaps = case.arms, np.array(case.means), np.array(case.gaps)
+    arms, instance, schedule = case.arms, instance_record(case), make_schedule(horizon, [horizon])
     table = np.zeros((runs, len(Sums._fields), arms))
-    nothing = (np.empty(0), np.empty((0, arms)), np.empty(0, np.int32), np.empty((0, arms), np.bool_), np.empty(0))
+    trace = trace_of(empty_traces(1, 1, arms, ("regret",)), 0)
     prepared, loop = policy.prepared(arms, horizon), compiled(play)
     for run in range(runs):
         rng = np.random.Generator(np.random.SFC64([seed, run]))
-        loop(
-            prepared, Sums(*table[run]), policy.initial_memory(arms), case.noise, means, gaps, case.b, case.sigma,
-            horizon, rng, rng, False, np.array([horizon]), Record(np.empty(1), *nothing),
-        )  # fmt: skip
+        sums, generators = Sums(*table[run]), Generators(rng, rng, False)
+        loop(prepared, sums, policy.initial_memory(arms), instance, schedule, generators, trace)
     return Sums(*table.transpose(1, 0, 2))
 
 

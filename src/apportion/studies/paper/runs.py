@@ -15,7 +15,7 @@ from apportion.policies import Policy
 from apportion.policies.uniform import Uniform
 from apportion.reporting.figures.exponent import fitted_exponent
 from apportion.simulation.families import one_good_arm
-from apportion.simulation.plan import simulate
+from apportion.simulation.simulate import simulate
 from apportion.studies.paper.sizes import Sizes
 
 # From this horizon on the simulation leaps where it can.
@@ -55,7 +55,7 @@ def can_leap(policy: Policy, instance: Instance, horizon: int) -> bool:
     """Whether this run costs next to nothing at any horizon."""
     if not leaping():
         return False
-    from apportion.simulation.engines.leaping.leap import why_not
+    from apportion.simulation.engines.leaping.eligibility import why_not
 
     return why_not(policy, instance, horizon) is None
 

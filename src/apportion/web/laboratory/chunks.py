@@ -43,12 +43,20 @@ class Part:
         self.size = 1
         policy = plan.policy(index, plan.instances[0])
         self.task = Task(
-            policy, plan.instances[0], plan.horizon, plan.marks, plan.record, plan.seed, 0, 0, plan.common,
-            plan.engine_for(policy, plan.instances[0]),
-        )  # fmt: skip
-        self.regret = np.full((plan.replications, len(plan.marks)), np.nan)
-        self._regret_sum = np.zeros(len(plan.marks))
-        self._share_units = np.zeros((len(plan.marks), plan.instances[0].arms), np.int64)
+            policy=policy,
+            instance=plan.instances[0],
+            horizon=plan.horizon,
+            checkpoints=plan.checkpoints,
+            variables=plan.variables,
+            seed=plan.seed,
+            first=0,
+            last=0,
+            common=plan.common,
+            engine=plan.engine_for(policy, plan.instances[0]),
+        )
+        self.regret = np.full((plan.replications, len(plan.checkpoints)), np.nan)
+        self._regret_sum = np.zeros(len(plan.checkpoints))
+        self._share_units = np.zeros((len(plan.checkpoints), plan.instances[0].arms), np.int64)
 
     def next_chunk(self) -> Chunk:
         """The next replications; few until it is known how long one takes."""

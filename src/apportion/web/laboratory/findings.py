@@ -12,7 +12,8 @@ from apportion import theory
 from apportion._common.formatting import readable
 from apportion.model.law import Instance
 from apportion.model.sums import Floats
-from apportion.simulation.plan import Plan, gather
+from apportion.simulation.gather import gather
+from apportion.simulation.plan import Job, Plan
 from apportion.theory.guarantee import guaranteed_regret
 from apportion.web.laboratory.chunks import Part
 from apportion.web.laboratory.limits import MARKS
@@ -29,21 +30,21 @@ PROOFS = {
 def findings(plan: Plan, parts: list[Part]) -> dict[str, Any]:
     """All that the page shows, from the finished parts of an experiment."""
     world = plan.instances[0]
-    only_regret = dataclasses.replace(plan, record=("regret",))
+    only_regret = dataclasses.replace(plan, variables=("regret",))
     jobs = [
-        (index, 0, dataclasses.replace(part.task, record=("regret",), last=part.total, engine="dense"))
+        Job(index, 0, dataclasses.replace(part.task, variables=("regret",), last=part.total, engine="dense"))
         for index, part in enumerate(parts)
     ]
     result = gather(only_regret, jobs, [{"regret": part.regret} for part in parts])
     summary = result.summary().reset_index()
     rows = [{str(name): value for name, value in row.items()} for row in summary.to_dict("records")]
-    periods = np.array(plan.marks)
+    periods = np.array(plan.checkpoints)
     return {
         "definition": plan.describe(),
         "code": result.provenance["code"],
         "version": result.provenance["apportion"],
         "instance": {"label": world.label, "best": world.best, "means": list(world.means)},
-        "periods": list(plan.marks),
+        "periods": list(plan.checkpoints),
         "policies": [
             {"label": row["policy"], **curves(part.regret), "shares": layers(part.shares, world)}
             for row, part in zip(rows, parts)
@@ -70,7 +71,7 @@ def python(plan: Plan) -> str:
         f"import apportion as ap\n\nworld = ap.Instance(means={world.means!r}, b={world.b!r}{sigma}{noise})\n"
         f"policies = [\n{policies}]\n"
         f"result = ap.simulate(\n    policies, world, horizon={plan.horizon}, replications={plan.replications}, "
-        f"seed={plan.seed},\n    periods={MARKS}, record={plan.record!r}{common},\n)\nprint(result.summary())\n"
+        f"seed={plan.seed},\n    periods={MARKS}, record={plan.variables!r}{common},\n)\nprint(result.summary())\n"
     )
 
 

@@ -10,8 +10,9 @@ from apportion._common import validation
 from apportion.errors import InvalidValue
 from apportion.model.law import Instance
 from apportion.policies import POLICIES, find_policy
+from apportion.simulation.candidates import Informed
 from apportion.simulation.families import means_of
-from apportion.simulation.plan import Informed, Plan, make_plan
+from apportion.simulation.plan import Plan, make_plan
 
 # Periods at which curves are drawn.
 MARKS = 60
@@ -43,9 +44,15 @@ def read_experiment(given: Any) -> Plan:
         raise validation.refuse("policies", f"a list of 1 to {MOST_POLICIES} policies", count)
     candidates = [_policy(entry) for entry in listed]
     plan = make_plan(
-        candidates, [world], definition.get("horizon", 1_000), definition.get("replications", 100),
-        definition.get("seed", 1), ("regret", "shares"), MARKS, definition.get("common", False), "auto",
-    )  # fmt: skip
+        candidates,
+        [world],
+        horizon=definition.get("horizon", 1_000),
+        replications=definition.get("replications", 100),
+        seed=definition.get("seed", 1),
+        record=("regret", "shares"),
+        periods=MARKS,
+        common=definition.get("common", False),
+    )
     require_moderate(plan)
     return plan
 
@@ -112,7 +119,7 @@ def require_moderate(plan: Plan) -> None:
             f"got {plan.replications:,}, about {total / 60:,.0f} minutes. Take fewer replications, periods, arms or "
             f"policies; {elsewhere}."
         )
-    needed = 8 * len(plan.marks) * plan.replications * len(plan.policies)
+    needed = 8 * len(plan.checkpoints) * plan.replications * len(plan.policies)
     if needed > MOST_BYTES:
         raise InvalidValue(
             f"`replications` must be few enough for {MOST_BYTES / 1e6:.0f} MB; got {plan.replications:,}, which need "

@@ -143,7 +143,7 @@ class Run:
             "left": seconds * (total - done) / done if done >= SMALLEST_SAMPLE * total else None,
             "preparing": [part.label for part in parts if part.begun and not part.done],
             "by_policy": [part.done for part in parts],
-            "periods": list(self.plan.marks),
+            "periods": list(self.plan.checkpoints),
             "means": [None if mean is None else [float(f"{value:.6g}") for value in mean] for mean in means],
         }
 

@@ -17,8 +17,9 @@ from apportion.policies.adaptive_elimination import AdaptiveElimination
 from apportion.policies.odds import Odds
 from apportion.policies.pooled import Thompson
 from apportion.policies.recommended import Recommended
+from apportion.simulation.candidates import Informed
 from apportion.simulation.families import one_good_arm
-from apportion.simulation.plan import Informed, make_plan
+from apportion.simulation.plan import make_plan
 from apportion.simulation.task import run_task
 from apportion.web.laboratory.experiments import Laboratory
 from apportion.web.laboratory.run import Event
@@ -60,9 +61,16 @@ def simulate_point(arms: int, b: float, contestant: int) -> dict[str, Any]:
     world = Instance(one_good_arm(arms, GAP), b=b)
     candidate = list(CONTESTANTS.values())[contestant]
     plan = make_plan(
-        [candidate], [world], HORIZON, REPLICATIONS, SEED, ("regret", "shares"), MARKS, False, "dense"
-    )  # fmt: skip
-    blocks = [run_task(task) for _, _, task in plan.tasks()]
+        [candidate],
+        [world],
+        horizon=HORIZON,
+        replications=REPLICATIONS,
+        seed=SEED,
+        record=("regret", "shares"),
+        periods=MARKS,
+        engine="dense",
+    )
+    blocks = [run_task(job.task) for job in plan.jobs()]
     regret = np.concatenate([block["regret"] for block in blocks])
     best = np.concatenate([block["shares"][:, :, world.best] for block in blocks])
     error = regret.std(axis=0, ddof=1) / math.sqrt(len(regret))
@@ -70,7 +78,7 @@ def simulate_point(arms: int, b: float, contestant: int) -> dict[str, Any]:
         "regret": regret.mean(axis=0).tolist(),
         "error": error.tolist(),
         "best_share": best.mean(axis=0).tolist(),
-        "periods": list(plan.marks),
+        "periods": list(plan.checkpoints),
     }
 
 

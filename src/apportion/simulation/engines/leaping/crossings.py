@@ -1,8 +1,8 @@
-"""How likely it is that something happened inside of an interval, given its two ends.
+"""How likely it is that an event happened inside of an interval, given its two ends: crossings of Brownian bridges.
 
-Given its ends, a Gaussian random walk is a Brownian bridge seen at the whole periods, in the time of its variance.
-A bridge of variance v crosses a straight line at distances d1 > 0 and d2 > 0 from its ends with probability
-exp(−2·d1·d2/v); it crosses whatever lies beyond that line, or is looked at on a grid only, no more often. Every
+Given its ends, a Gaussian random walk is a Brownian bridge observed at the whole periods, in the time of its
+variance. A bridge of variance v crosses a straight line at distances d1 > 0 and d2 > 0 from its ends with probability
+exp(−2·d1·d2/v); it crosses whatever lies beyond that line, or is observed on a grid only, no more often. Every
 bound here is a union of such crossings, and is 1 where an end is already beyond.
 """
 
@@ -17,28 +17,25 @@ from apportion.policies.full_feedback import FollowTheLeader
 from apportion.policies.greedy import EpsilonGreedy
 from apportion.policies.oracle import Oracle
 from apportion.policies.uniform import Uniform
-from apportion.simulation.engines.leaping.walks import WALK
+from apportion.simulation.engines.leaping.intervals import LEADER, OTHERS, WALK_VARIANCE
 
 
 @generic
 def event_bound(  # type: ignore[empty-body]
-    policy: Any, seen: Any, shares: Any, leader: int, by: Any, means: Any, gains: Any, flows: Any, top: int,
-    first: int, last: int, b: float, sigma: float, tolerance: float, after: Any,
+    policy: Any, sums: Any, instance: Any, interval: Any, tolerance: float, work: Any
 ) -> float:  # fmt: skip
     """A bound on P(the policy would decide otherwise after one of the periods first < s ≤ last | both ends).
 
-    `seen` are the sums after period `first`, `shares` those of period first + 1, in which `leader` has the most; `by`
-    are the powers of that share.
-    `gains` and `flows` at `top` say by how much the noise of each arm's walk, in units of σ, moves over the interval,
-    and with what variance. `after` is room to work in, a number per arm. A bound above `tolerance` may be cut short:
-    the interval is refused in any case.
+    `sums` are those after period `first`, `work.shares` those of period first + 1, in which the interval's leader has
+    the most. `work.increments` and `work.power_sums` say how far the noise of each arm's walk, in units of σ, moves
+    over the interval, and with what variance; `work.scratch` is room for a number per arm. A bound above `tolerance`
+    may be cut short: the interval is refused in any case.
     """
 
 
 @kernel
 def _nothing_happens(
-    policy: Any, seen: Any, shares: Any, leader: int, by: Any, means: Any, gains: Any, flows: Any, top: int,
-    first: int, last: int, b: float, sigma: float, tolerance: float, after: Any,
+    policy: Any, sums: Any, instance: Any, interval: Any, tolerance: float, work: Any
 ) -> float:  # fmt: skip
     return 0.0
 
@@ -52,8 +49,7 @@ for _record in (Uniform.Record, Oracle.Record):
 
 @implements(event_bound, SuccessiveElimination.Record)
 def _elimination_bound(
-    policy: Any, seen: Any, shares: Any, leader: int, by: Any, means: Any, gains: Any, flows: Any, top: int,
-    first: int, last: int, b: float, sigma: float, tolerance: float, after: Any,
+    policy: Any, sums: Any, instance: Any, interval: Any, tolerance: float, work: Any
 ) -> float:  # fmt: skip
     """Active arms share one history, so arm i is dropped for j when X_j − X_i > c·r·S, with X = ΣY, S = ΣA (or the
     score Z and the information B for `anytime`), and c = 2, or √2 where the test is pairwise.
@@ -66,36 +62,39 @@ def _elimination_bound(
     All pairs are within `nearest`, the arm that is closest to being dropped for an imagined arm which is the
     highest at both ends: often one exponential decides. Else the arms far from it are still dealt with one at a time.
     """
+    means, shares, after = instance.means, work.shares, work.scratch
+    row, leader, powers, periods = interval.row, interval.leader, interval.powers, interval.last - interval.first
     arms = len(means)
-    periods = last - first
     by_score = policy.kind == 3
-    drift = periods * (by.information if by_score else by.amount)
-    scale = sigma * (by.score * by.deviation if by_score else by.deviation)
-    edge_before = edge_after = 0.0
+    drift = periods * (powers.information if by_score else powers.amount)
+    scale = instance.sigma * (powers.score * powers.deviation if by_score else powers.deviation)
+    boundary_before = boundary_after = 0.0
     for end in range(2):
         more = periods * end
-        resource = seen.resource[leader] + more * by.amount
-        noise = seen.noise[leader] + more * by.noise
-        information = seen.information[leader] + more * by.information
-        count = float(first + 1 if policy.kind == 2 else first + more)
+        resource = sums.resource[leader] + more * powers.amount
+        noise = sums.noise[leader] + more * powers.noise
+        information = sums.information[leader] + more * powers.information
+        count = float(interval.first + 1 if policy.kind == 2 else interval.first + more)
         radius = elimination_radius(policy, 1.0, count, resource * (resource / noise), information, arms)
-        edge_before = edge_after
-        edge_after = (math.sqrt(2.0) if policy.pairwise else 2.0) * radius * (information if by_score else resource)
-    before = seen.score if by_score else seen.reward
-    top_before = top_after = -math.inf
+        boundary_before = boundary_after
+        factor = math.sqrt(2.0) if policy.pairwise else 2.0
+        boundary_after = factor * radius * (information if by_score else resource)
+    before = sums.score if by_score else sums.reward
+    highest_before = highest_after = -math.inf
     active = 0
     for arm in range(arms):
         if shares[arm] > 0.0:
             active += 1
-            after[arm] = before[arm] + drift * means[arm] + scale * gains[top, arm]
-            top_before, top_after = max(top_before, before[arm]), max(top_after, after[arm])
-    if active < 2 or math.isinf(edge_before):
+            after[arm] = before[arm] + drift * means[arm] + scale * work.increments[row, arm]
+            highest_before, highest_after = max(highest_before, before[arm]), max(highest_after, after[arm])
+    if active < 2 or math.isinf(boundary_before):
         return 0.0
     variance = scale * scale * periods  # of each arm; a difference has twice as much
     nearest = math.inf
     for arm in range(arms):
         if shares[arm] > 0.0:
-            left, right = edge_before - (top_before - before[arm]), edge_after - (top_after - after[arm])
+            left = boundary_before - (highest_before - before[arm])
+            right = boundary_after - (highest_after - after[arm])
             if left <= 0.0 or right <= 0.0:
                 return 1.0
             nearest = min(nearest, left * right)
@@ -106,14 +105,15 @@ def _elimination_bound(
     total = 0.0
     for arm in range(arms):
         if shares[arm] > 0.0 and total <= tolerance:
-            left, right = edge_before - (top_before - before[arm]), edge_after - (top_after - after[arm])
+            left = boundary_before - (highest_before - before[arm])
+            right = boundary_after - (highest_after - after[arm])
             all_pairs = (active - 1.0) * math.exp(-left * right / variance)
             if all_pairs * active > 0.5 * tolerance:
                 all_pairs = 0.0
                 for other in range(arms):
                     if shares[other] > 0.0 and other != arm:
-                        left = edge_before - (before[other] - before[arm])
-                        right = edge_after - (after[other] - after[arm])
+                        left = boundary_before - (before[other] - before[arm])
+                        right = boundary_after - (after[other] - after[arm])
                         all_pairs += math.exp(-left * right / variance)
             total += all_pairs
     return total
@@ -124,8 +124,7 @@ def _elimination_bound(
 
 @implements(event_bound, EpsilonGreedy.Record)
 def _overtaken_by_ratios(
-    policy: Any, seen: Any, shares: Any, leader: int, by: Any, means: Any, gains: Any, flows: Any, top: int,
-    first: int, last: int, b: float, sigma: float, tolerance: float, after: Any,
+    policy: Any, sums: Any, instance: Any, interval: Any, tolerance: float, work: Any
 ) -> float:  # fmt: skip
     """Arm j takes the lead when D = Q_leader − Q_j is below 0 (all counts are alike).
 
@@ -136,29 +135,32 @@ def _overtaken_by_ratios(
     that is better only gains by it, and the bound holds with the distances as they are. For one that is worse, both
     distances are shortened by the sag, the largest |Δ|·(x − n·u).
     """
-    arms = len(means)
+    means, shares, increments = instance.means, work.shares, work.increments
+    row, leader, b, sigma = interval.row, interval.leader, instance.b, instance.sigma
+    first, last = interval.first, interval.last
     periods = last - first
-    variance = flows[top, 0, WALK] + flows[top, 1, WALK]
-    bend = -1.0
+    variance = work.power_sums[row, OTHERS, WALK_VARIANCE] + work.power_sums[row, LEADER, WALK_VARIANCE]
+    sag = -1.0
     total = 0.0
-    for arm in range(arms):
+    for arm in range(len(means)):
         if arm != leader and total <= tolerance:
-            ahead = means[leader] - means[arm]
-            left = seen.ratio[leader] - seen.ratio[arm]
-            right = left + periods * ahead + sigma * (gains[top, leader] - gains[top, arm])
+            drift = means[leader] - means[arm]
+            left = sums.ratio[leader] - sums.ratio[arm]
+            right = left + periods * drift + sigma * (increments[row, leader] - increments[row, arm])
             if left <= 0.0 or right <= 0.0:
                 return 1.0
-            if ahead < 0.0:
-                if bend < 0.0:
+            if drift < 0.0:
+                if sag < 0.0:
                     # From the first step to the last, the variance of the leader's ratio falls, and that of another
                     # arm's rises by (last / (first + 1))^(α(2 − 2b)), or less where shares are at their smallest.
                     power = 2.0 * b - 2.0
-                    slow = shares[arm] ** power
-                    fast = slow * (last / (first + 1.0)) ** (-policy.exponent * power)
+                    slowest = shares[arm] ** power
+                    fastest = slowest * (last / (first + 1.0)) ** (-policy.exponent * power)
                     scale = periods / variance
-                    bend = largest_sag(periods, (slow + by.ratio_noise) * scale, (fast + by.ratio_noise) * scale)
-                left += ahead * bend
-                right += ahead * bend
+                    leading = interval.powers.ratio_noise
+                    sag = largest_sag(periods, (slowest + leading) * scale, (fastest + leading) * scale)
+                left += drift * sag
+                right += drift * sag
                 if left <= 0.0 or right <= 0.0:
                     return 1.0
             total += math.exp(-2.0 * left * right / (sigma * sigma * variance))
@@ -182,43 +184,42 @@ def largest_sag(periods: float, slowest: float, fastest: float) -> float:
 
 @kernel
 def _overtaken_by_information(
-    policy: Any, seen: Any, shares: Any, leader: int, by: Any, means: Any, gains: Any, flows: Any, top: int,
-    first: int, last: int, b: float, sigma: float, tolerance: float, after: Any,
+    policy: Any, sums: Any, instance: Any, interval: Any, tolerance: float, work: Any
 ) -> float:  # fmt: skip
     """Arm j takes the lead when its Z_j/B_j is above the leader's: one of the two has to pass any level θ_j between.
 
     Z − θ·B is a walk with variance σ²·B and a drift that is linear in B, the time of its variance, whatever the
     shares: there is no sag. With m = Z/B at the ends, arm j rises above θ_j with probability at most
     exp(−2·κ_j·(θ_j − m)(θ_j − m')/σ²), κ = B·B'/(B' − B); and the leader falls below some θ_j when it falls below the
-    highest. Each θ_j divides the way between the nearest ends of the two so that both are as unlikely.
+    highest. Each θ_j divides the distance between the nearest ends of the two so that both are as unlikely.
     """
-    arms = len(means)
-    more, lead_more = flows[top, 0, WALK], flows[top, 1, WALK]
-    lead_before = seen.information[leader]
-    lead_after = lead_before + lead_more
-    high = seen.score[leader] / lead_before
-    high_after = (seen.score[leader] + lead_more * means[leader] + sigma * gains[top, leader]) / lead_after
+    means, increments, sigma = instance.means, work.increments, instance.sigma
+    row, leader = interval.row, interval.leader
+    more, leader_more = work.power_sums[row, OTHERS, WALK_VARIANCE], work.power_sums[row, LEADER, WALK_VARIANCE]
+    leader_before = sums.information[leader]
+    leader_after = leader_before + leader_more
+    high = sums.score[leader] / leader_before
+    high_after = (sums.score[leader] + leader_more * means[leader] + sigma * increments[row, leader]) / leader_after
     lowest = min(high, high_after)
-    firm = lead_before * (lead_after / lead_more)
-    root = math.sqrt(firm)
+    leader_kappa = leader_before * (leader_after / leader_more)
+    leader_root = math.sqrt(leader_kappa)
     precision = 2.0 / (sigma * sigma)
-    level = -math.inf
+    highest_level = -math.inf
     total = 0.0
-    for arm in range(arms):
+    for arm in range(len(means)):
         if arm != leader and total <= tolerance:
-            information = seen.information[arm]
+            information = sums.information[arm]
             information_after = information + more
-            low = seen.score[arm] / information
-            low_after = (seen.score[arm] + more * means[arm] + sigma * gains[top, arm]) / information_after
+            low = sums.score[arm] / information
+            low_after = (sums.score[arm] + more * means[arm] + sigma * increments[row, arm]) / information_after
             highest = max(low, low_after)
             if highest >= lowest:
                 return 1.0
-            own = information * (information_after / more)
-            own_root = math.sqrt(own)
-            between = highest + (lowest - highest) * (root / (root + own_root))
-            total += math.exp(-precision * own * (between - low) * (between - low_after))
-            level = max(level, between)
-    return total + math.exp(-precision * firm * (high - level) * (high_after - level))
+            kappa = information * (information_after / more)
+            level = highest + (lowest - highest) * (leader_root / (leader_root + math.sqrt(kappa)))
+            total += math.exp(-precision * kappa * (level - low) * (level - low_after))
+            highest_level = max(highest_level, level)
+    return total + math.exp(-precision * leader_kappa * (high - highest_level) * (high_after - highest_level))
 
 
 for _record in (EpsilonGreedy.ByInformation, FollowTheLeader.Record):

@@ -1,0 +1,100 @@
+"""What a run writes down of itself: regret, reward, shares and the like at its checkpoints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apportion._common.compiled import kernel
+from apportion.model.sums import Floats
+
+# Shares may miss 1 by rounding only.
+SUM_TOLERANCE: Final = 1e-9
+# Active are the arms that get at least this part of what the leader gets.
+ACTIVE_FRACTION: Final = 0.5
+
+
+class Trace(NamedTuple):
+    """What is recorded of a run: arrays (checkpoints,) or (checkpoints, arms), of length 0 where not wanted.
+
+    `eliminated` is one number per arm: the last period in which it was active, 0 if it stayed, NaN if it never was.
+    The traces of a block of runs have one more axis, which comes first.
+    """
+
+    regret: Floats
+    reward: Floats
+    shares: Floats
+    leader: NDArray[np.int32]
+    active: NDArray[np.bool_]
+    eliminated: Floats
+
+    @property
+    def without_arms(self) -> bool:
+        """Whether only regret and reward are wanted."""
+        return not any(values.size for values in (self.shares, self.leader, self.active, self.eliminated))
+
+
+def empty_traces(runs: int, checkpoints: int, arms: int, wanted: Collection[str] = ("regret", "reward")) -> Trace:
+    """Arrays for the traces of some runs; what is not wanted has length 0 in its second axis, and is left out."""
+    per_checkpoint = {"regret": (), "reward": (), "shares": (arms,), "leader": (), "active": (arms,)}
+    types = {"leader": np.int32, "active": np.bool_}
+    arrays: dict[str, Any] = {
+        name: np.zeros((runs, checkpoints if name in wanted else 0, *shape), types.get(name, np.float64))
+        for name, shape in per_checkpoint.items()
+    }
+    return Trace(**arrays, eliminated=np.full((runs, arms if "eliminated" in wanted else 0), np.nan))
+
+
+@kernel
+def trace_of(traces: Any, run: int) -> Trace:
+    """The trace of one run among those of a block."""
+    return Trace(
+        traces.regret[run],
+        traces.reward[run],
+        traces.shares[run],
+        traces.leader[run],
+        traces.active[run],
+        traces.eliminated[run],
+    )
+
+
+@kernel
+def note_active(number: int, horizon: int, shares: Any, eliminated: Any) -> None:
+    """Note the arms that are active in this period, until which none of them is eliminated."""
+    largest = shares[0]
+    for arm in range(len(shares)):
+        largest = max(largest, shares[arm])
+    for arm in range(len(shares)):
+        if shares[arm] >= ACTIVE_FRACTION * largest:
+            eliminated[arm] = number if number < horizon else 0
+
+
+@kernel
+def write_checkpoint(trace: Any, checkpoint: int, regret: float, reward: float, shares: Any) -> None:
+    """Write what is wanted at a checkpoint (its index); the regret of invalid shares is NaN: it is noticed."""
+    total = 0.0
+    valid = True
+    for arm in range(len(shares)):
+        total += shares[arm]
+        valid = valid and shares[arm] >= 0.0
+    if len(trace.regret) > 0:
+        trace.regret[checkpoint] = regret if valid and abs(total - 1.0) <= SUM_TOLERANCE else math.nan
+    if len(trace.reward) > 0:
+        trace.reward[checkpoint] = reward
+    if len(trace.shares) > 0:
+        for arm in range(len(shares)):
+            trace.shares[checkpoint, arm] = shares[arm]
+    if len(trace.leader) > 0 or len(trace.active) > 0:
+        leader = 0
+        for arm in range(len(shares)):
+            if shares[arm] > shares[leader]:
+                leader = arm
+        if len(trace.leader) > 0:
+            trace.leader[checkpoint] = leader
+        if len(trace.active) > 0:
+            for arm in range(len(shares)):
+                trace.active[checkpoint, arm] = shares[arm] >= ACTIVE_FRACTION * shares[leader]
