@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import core, leap, live, service, simulation
-from benchmarks.results import keep
+from benchmarks import campaigns, core, leap, service, simulation
+from benchmarks.results import write_results
 from benchmarks.table import show
 
 GROUPS = {
     "core": ("Ask and tell", core.rows),
     "simulation": ("The dense engine", simulation.rows),
     "leap": ("The leaping engine", leap.rows),
-    "live": ("Live campaigns", live.rows),
+    "campaigns": ("Campaigns", campaigns.rows),
     "service": ("The service", service.rows),
 }
 
@@ -28,7 +28,7 @@ def main(names: list[str]) -> int:
         title, rows = GROUPS[name]
         found = show(title, rows())
         missed += sum(not row.met for row in found)
-        keep(name, [{**row._asdict(), "met": row.met} for row in found])
+        write_results(name, [{**row._asdict(), "met": row.met} for row in found])
     return 1 if missed else 0
 
 

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.auto`: the regret of `Auto`, told nothing, over that of `Recommended`, told b and σ.
+"""`python -m benchmarks.auto`: the regret of `Auto`, given nothing, over that of `Recommended`, given b and σ.
 
 Every case of the leaderboard's suite at T = 10,000; the bar is a geometric mean of at most 1.5.
 `python -m benchmarks.auto 4` plays four times as many runs.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,22 +19,32 @@ import apportion as ap
 from apportion.simulation.families import means_of
 from apportion.studies.leaderboard.scores import Score, geometric_mean, ratio, score
 from apportion.studies.leaderboard.suite import SUITE, Case
-from benchmarks.results import keep
+from benchmarks.results import write_results
 
 HORIZON = 10_000
 BAR = 1.5
+
+
+class Family(NamedTuple):
+    """Worlds that differ in b alone."""
+
+    name: str
+    arms: int
+    gap: float
+    sigma: float
+
 
 LONG = 1_000_000
 LONG_RUNS = 8
 EXPONENTS = (0.0, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 1.0)
 # The last one is out of reach before about T = 10^5: K (σ/Δ)² = 12,500.
-WORLDS = (("one good arm", 3, 0.5, 1.0), ("linear", 10, 0.1, 1.0), ("one good arm", 5, 0.1, 5.0))
+WORLDS = (Family("one good arm", 3, 0.5, 1.0), Family("linear", 10, 0.1, 1.0), Family("one good arm", 5, 0.1, 5.0))
 # Growth is an exponent of time over the last tenfold: 1 is linear, 0 is none, log T is 0.08 at 10^6.
 GROWTH_BAR, RUN_BAR = 0.6, 0.9
 
 
 def compare(case: Case, runs: int, horizon: int = HORIZON, seed: int = 1) -> tuple[Score, Score]:
-    """Regret of `Recommended`, told b and σ, and of `Auto`, told nothing; they share the seed but not the noise."""
+    """Regret of `Recommended`, given b and σ, and of `Auto`, given nothing; they share the seed but not the noise."""
 
     def play(policy: ap.Policy) -> Score:
         found = ap.simulate(
@@ -49,20 +59,21 @@ def compare(case: Case, runs: int, horizon: int = HORIZON, seed: int = 1) -> tup
 def main(effort: float = 1.0) -> int:
     """Print a row per case as it is done, and the geometric mean; exit code 1 if the bar is missed."""
     rows, ratios = [], []
-    print("| case, at T = 10,000 | Recommended, told b and σ | Auto, told nothing | ratio |\n|---|---|---|---|")
+    print("| case, at T = 10,000 | Recommended, given b and σ | Auto, given nothing | ratio |\n|---|---|---|---|")
     for case in SUITE:
         runs = int(effort * max(20, min(200, 400 // case.arms)))
-        told, auto = compare(case, runs)
-        ratios.append(ratio(auto.of_mean, told.of_mean))
+        informed, auto = compare(case, runs)
+        ratios.append(ratio(auto.of_mean, informed.of_mean))
         label = case._replace(horizon=HORIZON).label.replace(f", T={HORIZON:,}", "")
         print(
-            f"| {label} | {told.mean:.1f} | {auto.mean:.1f} | {ratios[-1][0]:.2f} ± {ratios[-1][1]:.2f} |", flush=True
+            f"| {label} | {informed.mean:.1f} | {auto.mean:.1f} | {ratios[-1][0]:.2f} ± {ratios[-1][1]:.2f} |",
+            flush=True,
         )
-        rows.append({"case": label, "runs": runs, "told": told.mean, "auto": auto.mean,
+        rows.append({"case": label, "runs": runs, "told": informed.mean, "auto": auto.mean,
                      "ratio": ratios[-1][0], "error": ratios[-1][1]})  # fmt: skip
     mean, error = geometric_mean(ratios)
     print(f"\nGeometric mean of the ratios: {mean:.3f} ± {error:.3f}; the bar is {BAR}.")
-    keep("auto", [*rows, {"case": "geometric mean", "ratio": mean, "error": error, "bar": BAR}])
+    write_results("auto", [*rows, {"case": "geometric mean", "ratio": mean, "error": error, "bar": BAR}])
     return int(mean > BAR)
 
 
@@ -100,7 +111,7 @@ def long(effort: float = 1.0) -> int:
     """Print a row per world; exit code 1 if mean regret or a single run grows too nearly as fast as time."""
     runs, rows, missed = max(2, int(effort * LONG_RUNS)), [], 0
     print(
-        f"| world, T = {LONG:,}, {runs} runs | b | told nothing | growth | of a run | told b and σ | growth |\n"
+        f"| world, T = {LONG:,}, {runs} runs | b | given nothing | growth | of a run | given b and σ | growth |\n"
         "|---|---|---|---|---|---|---|"
     )
     for family, arms, gap, sigma in WORLDS:
@@ -108,24 +119,24 @@ def long(effort: float = 1.0) -> int:
             world = ap.Instance(means_of(family, arms, gap), b, sigma)
             # A horizon that is over counts as none: from period 2 on neither policy knows how long it will last.
             found = grow(ap.Auto(horizon=1), world, runs)
-            told = grow(ap.Recommended(b=b, sigma=sigma, horizon=1), world, runs)
+            informed = grow(ap.Recommended(b=b, sigma=sigma, horizon=1), world, runs)
             label = f"{family}, K={arms}, gap {gap:g}, σ={sigma:g}"
             print(
                 f"| {label} | {b:g} | {found['mean'][-1]:.4g} ± {found['error'][-1]:.2g} "
                 f"| {found['growth']:.2f} ± {found['growth_error']:.2f} | {found['run_growth']:.2f} "
-                f"| {told['mean'][-1]:.4g} ± {told['error'][-1]:.2g} | {told['growth']:.2f} |",
+                f"| {informed['mean'][-1]:.4g} ± {informed['error'][-1]:.2g} | {informed['growth']:.2f} |",
                 flush=True,
             )
-            rows.append({"world": label, "b": b, "runs": runs, **found, "told": told})
+            rows.append({"world": label, "b": b, "runs": runs, **found, "told": informed})
             missed += found["growth"] > GROWTH_BAR or found["run_growth"] > RUN_BAR
-    keep("auto_long", rows)
+    write_results("auto_long", rows)
     print(f"\n{missed} of {len(rows)} worlds above {GROWTH_BAR} in the mean or {RUN_BAR} in a run.")
     return int(missed > 0)
 
 
 if __name__ == "__main__":
-    asked = argparse.ArgumentParser(description="What knowing nothing costs `Auto`.")
-    asked.add_argument("effort", nargs="?", type=float, default=1.0, help="so many times the runs")
-    asked.add_argument("--long", action="store_true", help="does regret grow in proportion to time, to T = 10^6?")
-    given = asked.parse_args()
+    parser = argparse.ArgumentParser(description="What knowing nothing costs `Auto`.")
+    parser.add_argument("effort", nargs="?", type=float, default=1.0, help="so many times the runs")
+    parser.add_argument("--long", action="store_true", help="does regret grow in proportion to time, to T = 10^6?")
+    given = parser.parse_args()
     sys.exit(long(given.effort) if given.long else main(given.effort))

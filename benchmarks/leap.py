@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import apportion as ap
 from apportion.simulation.task import Task, run_task
-from benchmarks.simulation import _ratio, _seconds
+from benchmarks.simulation import seconds, time_ratio
 from benchmarks.table import Row
 
 HORIZONS = (10**5, 10**7, 10**9, 10**12)
@@ -26,7 +26,17 @@ CASES = (
 
 
 def _run(policy: ap.Policy, arms: int, horizon: int, count: int, engine: str = "leap") -> Callable[[], object]:
-    task = Task(policy, _world(arms), horizon, (horizon,), ("regret",), 1, 0, count, engine=engine)
+    task = Task(
+        policy,
+        _world(arms),
+        horizon,
+        checkpoints=(horizon,),
+        variables=("regret",),
+        seed=1,
+        first=0,
+        last=count,
+        engine=engine,
+    )
     return lambda: run_task(task)
 
 
@@ -36,11 +46,11 @@ def rows() -> Iterator[Row]:
         for horizon in HORIZONS:
             run = _run(policy, arms, horizon, count)
             run()
-            each = min(_seconds(run) for _ in range(REPEATS)) / count
-            yield Row(f"{name}, T = {horizon:.0e}, a run", each, 2e-4 * arms, "s")
-        growth = _ratio(_run(policy, arms, 10**12, count), _run(policy, arms, 10**6, count), REPEATS)
+            per_run = min(seconds(run) for _ in range(REPEATS)) / count
+            yield Row(f"{name}, T = {horizon:.0e}, a run", per_run, 2e-4 * arms, "s")
+        growth = time_ratio(_run(policy, arms, 10**12, count), _run(policy, arms, 10**6, count), REPEATS)
         yield Row(f"{name}, T = 10^12 over T = 10^6", growth, 5.0, "×")
         if arms == 5:
             dense = _run(policy, arms, 10**6, 1, "dense")
-            faster = count / _ratio(_run(policy, arms, 10**6, count), dense, REPEATS)
+            faster = count / time_ratio(_run(policy, arms, 10**6, count), dense, REPEATS)
             yield Row(f"{name}, times faster than dense at T = 10^6", faster, 500.0, "×", True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import apportion as ap
-from benchmarks.results import keep
+from benchmarks.results import write_results
 
 SETTINGS = ((5, 0.6, 0.5), (5, 0.75, 0.5), (5, 0.9, 0.5), (30, 0.75, 0.5), (30, 0.9, 0.15))
 
@@ -33,7 +33,7 @@ def main() -> None:
         line = f"| K = {arms}, b = {b:.2f}, Δ = {gap} | {' | '.join(cells)} |"
         print(line, flush=True)
         rows.append({"arms": arms, "b": b, "gap": gap, "markdown": line})
-    keep("policies", rows)
+    write_results("policies", rows)
 
 
 if __name__ == "__main__":

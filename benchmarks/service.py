@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import apportion as ap
 from apportion.campaigns.storage.address import database_url
 from apportion.campaigns.storage.database import close_engine
-from benchmarks.clients import RETURN
+from benchmarks.clients import RETURN_PER_UNIT
 from benchmarks.table import Row
 
 CLIENTS = 8
@@ -31,8 +31,16 @@ PROCESSES = 2
 ROUNDS = 75
 BATCHES = 3
 BUDGET = 5000.0
-ARMS = [f"arm {place}" for place in range(5)]
+ARMS = [f"arm {index}" for index in range(5)]
 OPTIONS: dict[str, Any] = {"budget": BUDGET, "b": 0.75, "sigma": 40, "seed": 1}
+
+
+class Totals(NamedTuple):
+    """What a database holds: periods, and the sums of what was spent and of what came back."""
+
+    periods: int
+    spent: float
+    returned: float
 
 
 class Load(NamedTuple):
@@ -46,8 +54,7 @@ class Load(NamedTuple):
     """Of the service, per round trip."""
     wrong: int
     """Acknowledged writes that are not in the database, or there twice; and what nobody acknowledged."""
-    totals: tuple[int, float, float]
-    """Periods, and the sums of what was spent and of what came back."""
+    totals: Totals
 
 
 def rows() -> Iterator[Row]:
@@ -65,8 +72,8 @@ def rows() -> Iterator[Row]:
     yield Row(f"  p99 of a round trip (p50 {1e3 * shared.median:.3g} ms)", shared.slowest, None, "s")
     every.append(shared)
     yield Row("acknowledged writes lost, doubled or invented", sum(load.wrong for load in every), 0, "")
-    apart = max(_apart(shared.totals, load.totals) for load in every)
-    yield Row("totals on PostgreSQL against SQLite (relative difference)", apart, 1e-9, "")
+    difference = max(_relative_difference(shared.totals, load.totals) for load in every)
+    yield Row("totals on PostgreSQL against SQLite (relative difference)", difference, 1e-9, "")
 
 
 def _speed(where: str, loads: list[Load]) -> Iterator[Row]:
@@ -83,12 +90,12 @@ def _load(db: str, names: list[str], workers: int) -> Load:
         with _service(db, workers) as (url, process):
             _clients(url, names, CLIENTS)  # warm: every import is done, every connection made
             before = _cpu_seconds(process)
-            said = _clients(url, names, ROUNDS)
+            reports = _clients(url, names, ROUNDS)
             cpu = _cpu_seconds(process) - before
-        trips = sorted(second for client in said for second in client["seconds"])
-        begins = [moment for client in said for moment in client["began"]]
-        ends = [a + b for client in said for a, b in zip(client["began"], client["seconds"])]
-        wrong, totals = _inspect(db, names, said)
+        trips = sorted(second for client in reports for second in client["seconds"])
+        begins = [moment for client in reports for moment in client["began"]]
+        ends = [a + b for client in reports for a, b in zip(client["began"], client["seconds"])]
+        wrong, totals = _inspect(db, names, reports)
         slowest = trips[min(len(trips) - 1, math.ceil(0.99 * len(trips)) - 1)]
         rate = len(trips) / (max(ends) - min(begins))
         return Load(rate, trips[len(trips) // 2], slowest, cpu / len(trips), wrong, totals)
@@ -96,28 +103,28 @@ def _load(db: str, names: list[str], workers: int) -> Load:
         close_engine(database_url(db))
 
 
-def _inspect(db: str, names: list[str], said: list[Any]) -> tuple[int, tuple[int, float, float]]:
+def _inspect(db: str, names: list[str], reports: list[Any]) -> tuple[int, Totals]:
     """How many writes are not as acknowledged, and the totals, from the log of each campaign."""
     wrong, periods, spent, returned = 0, 0, 0.0, 0.0
     for name in names:
         campaign = ap.Campaign.open(name, db=db)
         events = campaign.events()
         splits = Counter(event.ticket for event in events if event.kind == "split")
-        told = Counter(event.ticket for event in events if event.kind == "outcome")
-        given = [ticket for client in said if client["campaign"] == name for ticket in client["tickets"]]
+        outcomes = Counter(event.ticket for event in events if event.kind == "outcome")
+        given = [ticket for client in reports if client["campaign"] == name for ticket in client["tickets"]]
         warm = CLIENTS * CLIENTS // len(names)
-        wrong += sum(splits[ticket] != 1 or told[ticket] != 1 for ticket in given)
+        wrong += sum(splits[ticket] != 1 or outcomes[ticket] != 1 for ticket in given)
         wrong += len(given) - len(set(given))
-        wrong += abs(len(splits) - len(given) - warm) + abs(len(told) - len(given) - warm)
+        wrong += abs(len(splits) - len(given) - warm) + abs(len(outcomes) - len(given) - warm)
         wrong += not campaign.check().ok
         periods += len(splits)
         spent += math.fsum(sum(event.payload["amounts"].values()) for event in events if event.kind == "split")
         returned += math.fsum(sum(e.payload["outcomes"].values()) for e in events if e.kind == "outcome")
-    wrong += not math.isclose(returned, RETURN * spent, rel_tol=1e-9)
-    return wrong, (periods, spent, returned)
+    wrong += not math.isclose(returned, RETURN_PER_UNIT * spent, rel_tol=1e-9)
+    return wrong, Totals(periods, spent, returned)
 
 
-def _apart(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+def _relative_difference(one: tuple[float, ...], other: tuple[float, ...]) -> float:
     return max(abs(a - b) / abs(a) for a, b in zip(one, other))
 
 
@@ -144,31 +151,31 @@ def _service(db: str, workers: int) -> Iterator[tuple[str, int]]:
 
 
 def _clients(url: str, names: list[str], rounds: int) -> list[Any]:
-    """What the clients of all processes say; they begin together."""
+    """The reports of the clients of all processes; they begin together."""
     each = CLIENTS // PROCESSES
-    crews = []
+    processes = []
     for number in range(PROCESSES):
-        mine = names if len(names) == 1 else names[number * each : (number + 1) * each]
-        command = [sys.executable, "-m", "benchmarks.clients", url, str(each), str(rounds), *mine]
-        crews.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
-    said: list[Any] = []
+        share = names if len(names) == 1 else names[number * each : (number + 1) * each]
+        command = [sys.executable, "-m", "benchmarks.clients", url, str(each), str(rounds), *share]
+        processes.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+    reports: list[Any] = []
     with contextlib.ExitStack() as stack:
-        for crew in crews:
-            stack.enter_context(crew)
-        for crew in crews:
-            assert crew.stdout is not None
-            crew.stdout.readline()
-        for crew in crews:
-            assert crew.stdin is not None
-            crew.stdin.write("\n")
-            crew.stdin.flush()
-        for crew in crews:
-            assert crew.stdout is not None
-            said += json.loads(crew.stdout.readline())
-    errors = [client["error"] for client in said if "error" in client]
+        for process in processes:
+            stack.enter_context(process)
+        for process in processes:
+            assert process.stdout is not None
+            process.stdout.readline()
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("\n")
+            process.stdin.flush()
+        for process in processes:
+            assert process.stdout is not None
+            reports += json.loads(process.stdout.readline())
+    errors = [client["error"] for client in reports if "error" in client]
     if errors:
         raise RuntimeError(f"A client met an error: {errors[0]}")
-    return said
+    return reports
 
 
 def _cpu_seconds(process: int) -> float:

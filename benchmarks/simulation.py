@@ -8,6 +8,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -29,21 +30,21 @@ def _draw_normals(rng: np.random.Generator, count: int) -> float:
     return total
 
 
-def _seconds(run: Callable[[], object]) -> float:
+def seconds(run: Callable[[], object]) -> float:
     start = time.perf_counter()
     run()
     return time.perf_counter() - start
 
 
-def _ratio(run: Callable[[], object], against: Callable[[], object], repeats: int = REPEATS) -> float:
+def time_ratio(run: Callable[[], object], against: Callable[[], object], repeats: int = REPEATS) -> float:
     """The least time of one over the least of the other, measured in turn: the machine is the same for both."""
     run(), against()
-    ours, theirs = zip(*((_seconds(run), _seconds(against)) for _ in range(repeats)))
+    ours, theirs = zip(*((seconds(run), seconds(against)) for _ in range(repeats)))
     return min(ours) / min(theirs)
 
 
 def _task(policy: ap.Policy, world: ap.Instance = WORLD, horizon: int = HORIZON, count: int = 10) -> Task:
-    return Task(policy, world, horizon, (horizon,), ("regret",), 1, 0, count)
+    return Task(policy, world, horizon, checkpoints=(horizon,), variables=("regret",), seed=1, first=0, last=count)
 
 
 def _floor(count: int) -> Callable[[], object]:
@@ -63,21 +64,23 @@ def rows() -> Iterator[Row]:
         (ap.Matching(b=b), 400.0, 1),
     ):
         task = _task(policy, count=count)
-        ratio = _ratio(lambda task=task: run_task(task), _floor(count))  # type: ignore[misc]
+        ratio = time_ratio(lambda task=task: run_task(task), _floor(count))  # type: ignore[misc]
         yield Row(f"{type(policy).__name__} over drawing the normals", ratio, bar, "×")
     ucb = _task(ap.UCB(), count=10)
-    yield Row("UCB, times faster than river", 1 / _ratio(lambda: run_task(ucb), _river(10 * HORIZON)), 100, "×", True)
-    yield Row("UCB, times faster than NumPy over replications", 1 / _ratio(*_numpy_pair(ucb)), 4, "×", True)
+    yield Row(
+        "UCB, times faster than river", 1 / time_ratio(lambda: run_task(ucb), _river(10 * HORIZON)), 100, "×", True
+    )
+    yield Row("UCB, times faster than NumPy over replications", 1 / time_ratio(*_numpy_pair(ucb)), 4, "×", True)
     yield Row("two workers over one, throughput", _two_workers(), 1.6, "×", True)
     yield Row("cost per arm-period, T = 10^6 over T = 10^3", _growth(_long(), _short()), 1.5, "×")
     yield Row("cost per arm-period, K = 10^4 over K = 10", _growth(_wide(), _narrow()), 1.5, "×")
     yield Row("resident memory of 10^5 replications", _resident(), 1.0, "GB")
-    slowest = max((_first_run(name), name) for name in _EVERY)
+    slowest = max((_first_run(name), name) for name in _POLICIES)
     yield Row(f"first run in a new process, warm cache ({slowest[1]})", slowest[0], 1.0, "s")
 
 
 def _river(periods: int) -> Callable[[], object]:
-    """river's UCB on the same arms, a tenth of the periods: the caller's ratio is put right by running ten times."""
+    """river's UCB on the same arms, for as many periods, in ten runs."""
     from river.bandit import UCB
 
     means = np.array(WORLD.means)
@@ -89,7 +92,6 @@ def _river(periods: int) -> Callable[[], object]:
             arm = policy.pull(range(ARMS))
             policy.update(arm, means[arm] + rng.standard_normal())
 
-    # The two do a different number of periods; scale by calling the same function as often as it takes.
     def ten_times() -> None:
         for _ in range(10):
             run()
@@ -123,29 +125,37 @@ def _two_workers() -> float:
             ap.UCB(), WORLD, horizon=HORIZON, replications=400, seed=1, workers=workers, periods=1, progress=False
         )
 
-    return _ratio(lambda: run(1), lambda: run(2), repeats=5)
+    return time_ratio(lambda: run(1), lambda: run(2), repeats=5)
 
 
-def _long() -> tuple[Task, float]:
-    return _task(ap.Uniform(), horizon=1_000_000, count=1), 1e6 * ARMS
+class Workload(NamedTuple):
+    """A task of the dense engine, and how many arm-periods it plays."""
+
+    task: Task
+    arm_periods: float
 
 
-def _short() -> tuple[Task, float]:
-    return _task(ap.Uniform(), horizon=1_000, count=1_000), 1e6 * ARMS
+def _long() -> Workload:
+    return Workload(_task(ap.Uniform(), horizon=1_000_000, count=1), 1e6 * ARMS)
 
 
-def _wide() -> tuple[Task, float]:
+def _short() -> Workload:
+    return Workload(_task(ap.Uniform(), horizon=1_000, count=1_000), 1e6 * ARMS)
+
+
+def _wide() -> Workload:
     world = ap.Instance((1.0, *(0.5 for _ in range(9_999))), b=0.75)
-    return _task(ap.Uniform(), world, horizon=1_000, count=1), 1e7
+    return Workload(_task(ap.Uniform(), world, horizon=1_000, count=1), 1e7)
 
 
-def _narrow() -> tuple[Task, float]:
-    return _task(ap.Uniform(), horizon=100_000, count=10), 1e7
+def _narrow() -> Workload:
+    return Workload(_task(ap.Uniform(), horizon=100_000, count=10), 1e7)
 
 
-def _growth(large: tuple[Task, float], small: tuple[Task, float]) -> float:
-    ratio = _ratio(lambda: run_task(large[0]), lambda: run_task(small[0]))
-    return ratio * small[1] / large[1]
+def _growth(large: Workload, small: Workload) -> float:
+    """The cost of an arm-period of one over that of the other."""
+    ratio = time_ratio(lambda: run_task(large.task), lambda: run_task(small.task))
+    return ratio * small.arm_periods / large.arm_periods
 
 
 def _resident() -> float:
@@ -161,7 +171,7 @@ def _resident() -> float:
     return float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
 
 
-_EVERY = (
+_POLICIES = (
     "SuccessiveElimination(b=.75)", "EpsilonGreedy(b=.75)", "UCB()", "Thompson(b=.75)", "FollowTheLeader()",
     "Hedge()", "Uniform()", "Oracle(means=(1.0, 0.5))", "Matching(b=.75)", "Odds(b=.75)", "Maillard(b=.75)",
     "AdaptiveElimination(b=.75)",
@@ -176,7 +186,7 @@ def _first_run(policy: str) -> float:
         policy, world = ap.{policy}, ap.Instance((1.0, 0.5), b=0.75)
         from apportion.simulation.task import Task, run_task
         start = time.perf_counter()
-        run_task(Task(policy, world, 100, (100,), ("regret",), 1, 0, 1))
+        run_task(Task(policy, world, 100, checkpoints=(100,), variables=("regret",), seed=1, first=0, last=1))
         print(time.perf_counter() - start)
     """)
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}

@@ -16,7 +16,7 @@ from typing import Any
 FOLDER = Path(__file__).parent
 
 
-def keep(name: str, rows: list[dict[str, Any]]) -> None:
+def write_results(name: str, rows: list[dict[str, Any]]) -> None:
     """Write a group's figures."""
     packages = ("apportion", "numpy", "scipy", "numba", "llvmlite", "pandas", "xarray")
     content = {
@@ -28,7 +28,7 @@ def keep(name: str, rows: list[dict[str, Any]]) -> None:
     (FOLDER / f"{name}.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def kept(name: str) -> list[dict[str, Any]]:
+def read_results(name: str) -> list[dict[str, Any]]:
     """The rows of a group that was measured before."""
     found: list[dict[str, Any]] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))["rows"]
     return found

@@ -47,9 +47,9 @@ def test_what_shows_numbers_is_not_what_they_are_made_of():
     found = sources.modules_reached(sources.simulation_starts())
     rooms = {module.split(".")[1] for module in found}
     assert rooms == {"_common", "errors", "inference", "model", "policies", "simulation", "theory"}
-    aside = sources.modules_reached(["apportion.simulation.plan"], aside=["apportion.reporting"])
+    aside = sources.modules_reached(["apportion.simulation.simulate"], aside=["apportion.reporting"])
     assert not any(module.startswith("apportion.reporting") for module in aside)
-    assert set(aside) < set(sources.modules_reached(["apportion.simulation.plan"]))
+    assert set(aside) < set(sources.modules_reached(["apportion.simulation.simulate"]))
 
 
 def test_it_takes_next_to_no_time():
@@ -66,7 +66,7 @@ def test_it_takes_next_to_no_time():
     [
         ("policies/odds.py", True),
         ("policies/new_one.py", True),
-        ("simulation/engines/leaping/walks.py", True),
+        ("simulation/engines/leaping/increments.py", True),
         ("theory/floors.py", True),
         ("inference/fit/words.py", False),
         ("web/app.py", False),

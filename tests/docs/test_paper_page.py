@@ -63,7 +63,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def measured(group):
-    """The rows of a group of benchmarks, as they were kept."""
+    """The rows of a group of benchmarks, as they were measured."""
     return json.loads((ROOT / "benchmarks" / "results" / f"{group}.json").read_text(encoding="utf-8"))["rows"]
 
 
@@ -96,7 +96,7 @@ def test_the_readmes_speeds_are_what_was_measured():
     numpy = figure("simulation", "UCB, times faster than NumPy")
     assert quoted(r"(\d\.\d) times as long") == (round(numpy, 1),)
     low, high = quoted(r"(\d+) to (\d+) times as many a second")
-    assert low - 0.5 <= figure("live", "split + record, 5 arms, SQLite, against Optuna") <= high + 0.5
+    assert low - 0.5 <= figure("campaigns", "split + record, 5 arms, SQLite, against Optuna") <= high + 0.5
     slowest = [row["measured"] for row in measured("service") if row["what"].startswith("  p99")][:2]
     assert max(slowest) <= quoted(r"99% within (\d+) ms")[0] / 1000
     assert quoted(r"about (\d+) a second") == (round(figure("service", "round trips, SQLite, 1 campaign"), -1),)

@@ -1,4 +1,4 @@
-"""Speed bars of live campaigns: round trips against Optuna's, opening an old campaign, and its age."""
+"""Speed bars of campaigns: round trips against Optuna's, opening an old campaign, and its age."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from apportion.campaigns.storage.store import open_store
 from benchmarks.table import Row
 
 BATCHES = 7
-ROUNDS = 40
-PERIODS = 10_000
+ROUND_TRIPS = 40
+OPTUNA_ROUND_TRIPS = 10
+YOUNG_PERIODS, OLD_PERIODS = 400, 10_000
+PERIODS_PER_WRITE = 200
+TIMED_SPLITS = 50
 
 
 def rows() -> Iterator[Row]:
@@ -29,7 +32,7 @@ def _against_optuna(folder: Path) -> Iterator[Row]:
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    arms = [f"arm {place}" for place in range(5)]
+    arms = [f"arm {index}" for index in range(5)]
     campaign = ap.Campaign.create("bench", arms, budget=5000, b=0.75, sigma=40, db=folder / "ours.db", seed=1)
     outcomes = dict.fromkeys(arms, 1.5)
     study = optuna.create_study(storage=f"sqlite:///{folder / 'theirs.db'}", sampler=optuna.samplers.RandomSampler())
@@ -45,30 +48,29 @@ def _against_optuna(folder: Path) -> Iterator[Row]:
 
     ours()
     theirs()
-    mine, other = [], []
+    our_seconds, their_seconds = [], []
     for _ in range(BATCHES):
-        mine.append(_seconds(ours, ROUNDS))
-        other.append(_seconds(theirs, ROUNDS // 4))
+        our_seconds.append(_seconds(ours, ROUND_TRIPS))
+        their_seconds.append(_seconds(theirs, OPTUNA_ROUND_TRIPS))
     campaign._store.close()
-    yield Row(
-        "split + record, 5 arms, SQLite, against Optuna (ratio)", _median(other) / _median(mine), 8.0, "×", True
-    )
+    ratio = _median(their_seconds) / _median(our_seconds)
+    yield Row("split + record, 5 arms, SQLite, against Optuna (ratio)", ratio, 8.0, "×", True)
 
 
 def _aged(folder: Path) -> Iterator[Row]:
-    arms = [f"arm {place}" for place in range(20)]
+    arms = [f"arm {index}" for index in range(20)]
     path = folder / "old.db"
     campaign = ap.Campaign.create("old", arms, budget=1000, b=0.75, sigma=10, db=path, seed=1)
     young = 0.0
-    while campaign.period < PERIODS:
+    while campaign.period < OLD_PERIODS:
         with campaign.together():
-            for _ in range(200):
+            for _ in range(PERIODS_PER_WRITE):
                 split = campaign.split()
                 campaign.record(split.ticket, {name: 1.1 * amount for name, amount in split.amounts.items()})
-        if campaign.period == 400:
-            young = min(_cpu(campaign.split, 50) for _ in range(BATCHES))
+        if campaign.period == YOUNG_PERIODS:
+            young = min(_cpu(campaign.split, TIMED_SPLITS) for _ in range(BATCHES))
     yield Row("open a campaign of 10,000 periods × 20 arms", min(_reopen(path) for _ in range(BATCHES)), 0.3, "s")
-    old = min(_cpu(campaign.split, 50) for _ in range(BATCHES))
+    old = min(_cpu(campaign.split, TIMED_SPLITS) for _ in range(BATCHES))
     yield Row("a split after 10,000 periods against after 400 (ratio)", old / young, 1.25, "×")
     campaign._store.close()
 
