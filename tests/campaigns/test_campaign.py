@@ -138,9 +138,9 @@ def test_notes_name_no_command(sqlite):
         "b = 0.5 and σ = 1 were assumed: give what you know in the settings, or measure it on a past history.",
         "Outcomes are costs: the arm with the smallest mean is the best.",
         "Outcomes count half after 9 periods.",
-        "Wild outcomes are trimmed; the intervals are not proven for trimmed means.",
+        "Outliers are trimmed; the intervals are not proven for trimmed means.",
         "3 tickets are open (1, 2, 3); close those whose outcomes will never come.",
-        "Not every arm has an outcome yet: no figure for the expected regret.",
+        "Not every arm has an outcome yet: no figure yet for the cost of still not being sure.",
     )
 
 

@@ -45,7 +45,7 @@ class Allocator:
     in any order. The same outcome twice is harmless; a different one is refused (`amend` corrects). Bad input
     gets an error and changes nothing.
 
-    - `b` and `sigma` default to the policy's. Without a σ the intervals and chances of being best are
+    - `b` and `sigma` default to the policy's. Without a σ the intervals and the probabilities of being best are
       unknown; `Auto` learns both, and `learned` says what.
     - `horizon`: how many periods there will be, for policies that want to know.
     - `minimum`, `maximum`, `pinned`: shares by arm name. `whole`: amounts are whole units; `step`: multiples
@@ -271,7 +271,7 @@ class Allocator:
         outcomes: Mapping[str, float | None],
         amounts: Mapping[str, float] | None = None,
     ) -> None:
-        """Correct outcomes that were told, or the `amounts` they came from: the old are taken back exactly."""
+        """Correct recorded outcomes, or the `amounts` they came from: the old are taken back exactly."""
         held = self._tickets.find(ticket)
         update = read_outcomes(held, self._arms, outcomes, amounts)
         touched = update.named | (update.amounts != held.amounts)

@@ -1,4 +1,4 @@
-"""What is believed about each arm: a mean, an interval that holds at any time, the chance of being best."""
+"""What is believed about each arm: a mean, an interval that holds at any time, the probability of being best."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Beliefs(Table, Mapping[str, Belief]):
     - `low`, `high`: the anytime interval at `level`: valid at whatever moment one looks, for σ-sub-Gaussian
       noise and any policy. It does not cover returns that drift, nor a σ or b that is wrong.
     - `probability_best`: under independent N(μ*, σ²/B), by quadrature; an arm without outcomes counts as
-      unknown. It is the chance among the arms that take part in splits, and NaN for one that is paused; so is
+      unknown. It is that among the arms that take part in splits, and NaN for one that is paused; so is
       `leader` one of them, unless all are paused.
     - `resource`: the amount whose outcome is known. `information`: Σ A^(2−2b).
     - `sigma`: the scale of the noise that they stand on; NaN where it is not known.

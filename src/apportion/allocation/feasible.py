@@ -12,26 +12,23 @@ All are pure functions of arrays; arms are named only in messages.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from apportion._common.validation import number, refuse, whole
+from apportion.allocation.share_bounds import SUM_SLACK, Names, checked_bounds, checked_shares, listed_arms
 from apportion.errors import Infeasible
+from apportion.model.sums import Floats
 
 __all__ = ["amounts", "project", "units"]
 
-Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
-Names = Sequence[str] | None
 
-_INPUT_SLACK: Final = 1e-9  # shares as given may miss a sum of 1 by this much
-_SLACK: Final = 1e-12  # a sum this close to 1 is 1
 _SMALLEST_WEIGHT: Final = 1e-290  # smaller shares are scaled as if they were this, or the scale would overflow
 _SMALLEST_BUDGET: Final = 1e-290  # below, a budget no longer has the 2^52 quanta that `amounts` counts in
 _MOST_UNITS: Final = 10**15  # the largest count whose fractions a float still tells apart
@@ -57,10 +54,10 @@ def project(
     apportion.errors.Infeasible: The minimum shares of 'a' (0.6) and 'b' (0.5) add up to 1.1; they must \
 add up to at most 1.
     """
-    given = _shares(shares)
+    given = checked_shares(shares)
     if low is None and high is None:
         return _fill(given, 0.0, 1.0, 1.0)
-    return _fill(given, *_bounds(low, high, given.size, names), 1.0)
+    return _fill(given, *checked_bounds(low, high, given.size, names), 1.0)
 
 
 def amounts(
@@ -97,10 +94,10 @@ def amounts(
         size = _exactly(number("step", step, low=_SMALLEST_BUDGET))
         count = _steps(total, size)
         return _times(units(shares, count, low=low, high=high, rng=rng, names=names), count, size)
-    given = _shares(shares)
+    given = checked_shares(shares)
     if low is None and high is None:
         return _money(_fill(given, 0.0, 1.0, 1.0), total, 0.0, 1.0)
-    least, most = _bounds(low, high, given.size, names)
+    least, most = checked_bounds(low, high, given.size, names)
     return _money(_fill(given, least, most, 1.0), total, least, most)
 
 
@@ -131,11 +128,11 @@ units; the budget has 3.
     total = whole("total", total, low=1, high=_MOST_UNITS)
     if not isinstance(rng, np.random.Generator):
         raise refuse("rng", "a numpy.random.Generator where whole units are given", rng)
-    given = _shares(shares)
+    given = checked_shares(shares)
     if low is None and high is None:
         targets = _fill(given, 0.0, float(total), float(total))
         return _sample(_quantised(targets, total, 0.0, float(total)), total, rng)
-    least, most = _whole_bounds(*_bounds(low, high, given.size, names), total, names)
+    least, most = _whole_bounds(*checked_bounds(low, high, given.size, names), total, names)
     targets = _fill(given, least, most, float(total))
     # An arm with no whole number between its bounds may take either neighbour.
     return _sample(_quantised(targets, total, np.floor(least), np.ceil(most)), total, rng)
@@ -147,12 +144,12 @@ units; the budget has 3.
 def _fill(shares: Floats, low: Floats | float, high: Floats | float, total: float) -> Floats:
     """clip(λ·shares, low, high) summing to `total`; needs Σ low ≤ total ≤ Σ high up to rounding."""
     wanted = shares * total
-    if abs(float(shares.sum()) - 1.0) <= _SLACK and bool(((wanted >= low) & (wanted <= high)).all()):
+    if abs(float(shares.sum()) - 1.0) <= SUM_SLACK and bool(((wanted >= low) & (wanted <= high)).all()):
         return wanted
     least, most = np.broadcast_to(low, shares.shape), np.broadcast_to(high, shares.shape)
     asked = shares > 0.0
     fixed = np.where(asked, most, least)
-    if float(fixed.sum()) >= total * (1.0 - _SLACK):
+    if float(fixed.sum()) >= total * (1.0 - SUM_SLACK):
         return _scaled(np.where(asked, np.maximum(shares, _SMALLEST_WEIGHT), 0.0), least, most, total)
     # Every arm that was asked for is full: level the others up, as if they had equal, very small shares.
     return _scaled(np.where(asked, 0.0, 1.0), fixed, most, total)
@@ -295,12 +292,12 @@ def _whole_bounds(low: Floats, high: Floats, total: int, names: Names) -> tuple[
         held = np.flatnonzero(least > 0.0)
         noun, verb = ("arm", "needs") if held.size == 1 else ("arms", "need")
         raise Infeasible(
-            f"{held.size} {noun} with a minimum ({_listed(held, names)}) {verb} at least {needed} whole "
+            f"{held.size} {noun} with a minimum ({listed_arms(held, names)}) {verb} at least {needed} whole "
             f"units; the budget has {total}."
         )
     if admitted < total - slack:
         raise Infeasible(
-            f"The maximum shares of {_listed(np.arange(low.size), names)} admit at most {admitted} whole "
+            f"The maximum shares of {listed_arms(np.arange(low.size), names)} admit at most {admitted} whole "
             f"units; the budget has {total}."
         )
     return least, most
@@ -329,78 +326,3 @@ def _times(counts: Whole, most: int, step: Fraction) -> Floats:
     if most * up <= 2**53 and down <= 2**53:
         return (counts * up) / float(down)  # both exact, so the division rounds once
     return np.array([count * up / down for count in counts.tolist()])
-
-
-# --- validation and messages -------------------------------------------------------------------------------
-
-
-def _shares(shares: npt.ArrayLike) -> Floats:
-    """Non-negative numbers that add up to 1."""
-    given = _numbers("shares", shares)
-    if given.ndim != 1 or not given.size:
-        raise refuse("shares", "one share per arm, of shape (K,)", given.shape)
-    smallest, total = float(given.min()), float(given.sum())
-    if not smallest >= 0.0:
-        raise refuse("shares", "non-negative numbers", smallest)
-    if not abs(total - 1.0) <= _INPUT_SLACK:
-        raise refuse("shares", "numbers that add up to 1", total)
-    return given
-
-
-def _bounds(low: npt.ArrayLike | None, high: npt.ArrayLike | None, arms: int, names: Names) -> tuple[Floats, Floats]:
-    """Minimum and maximum share per arm, such that some split satisfies them."""
-    if names is not None and len(names) != arms:
-        raise refuse("names", f"one name for each of {arms} arms", names)
-    least = _bound("low", 0.0 if low is None else low, arms)
-    most = _bound("high", 1.0 if high is None else high, arms)
-    crossed = least > most
-    if crossed.any():
-        arm = int(np.argmax(crossed))
-        raise Infeasible(
-            f"The minimum share of {_name(arm, names)} ({least[arm]:g}) is above its maximum ({most[arm]:g})."
-        )
-    if float(least.sum()) > 1.0 + _SLACK:
-        raise _impossible("minimum", least, np.flatnonzero(least > 0.0), "at most", names)
-    if float(most.sum()) < 1.0 - _SLACK:
-        raise _impossible("maximum", most, np.arange(arms), "at least", names)
-    return least, np.minimum(most, 1.0)
-
-
-def _bound(name: str, values: npt.ArrayLike, arms: int) -> Floats:
-    given = _numbers(name, values)
-    if given.shape not in ((), (arms,)):
-        raise refuse(name, f"one share per arm, of shape ({arms},)", given.shape)
-    if not float(given.min()) >= 0.0:
-        raise refuse(name, "non-negative numbers", float(given.min()))
-    return np.broadcast_to(given, (arms,))
-
-
-def _numbers(name: str, values: npt.ArrayLike) -> Floats:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise refuse(name, "numbers", values) from None
-
-
-def _impossible(what: str, bounds: Floats, arms: Any, limit: str, names: Names) -> Infeasible:
-    total = f"{float(bounds.sum()):.12g}"
-    if arms.size == 1:
-        arm = int(arms[0])
-        return Infeasible(f"The {what} share of {_name(arm, names)} is {total}; it must be {limit} 1.")
-    listed = _listed(arms, names, bounds)
-    return Infeasible(f"The {what} shares of {listed} add up to {total}; they must add up to {limit} 1.")
-
-
-def _listed(arms: Any, names: Names, values: Floats | None = None) -> str:
-    """The arms by name, the first few of many: 'a' (0.6), 'b' (0.5) and 3 more."""
-    shown = [
-        _name(int(arm), names) + ("" if values is None else f" ({values[arm]:g})")
-        for arm in (arms if arms.size <= 6 else arms[:5])
-    ]
-    if arms.size > 6:
-        shown.append(f"{arms.size - 5} more")
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
-
-
-def _name(arm: int, names: Names) -> str:
-    return f"arm {arm}" if names is None else repr(names[arm])

@@ -1,4 +1,4 @@
-"""Saved states as text: told from other text, and from those of other releases; what is damaged gets a sentence."""
+"""Saved states as text: what another program or release wrote, or what is damaged, gets a sentence."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ WATCHED_SHARE = 0.02
 class Split(Table):
     """The answer to `ask`: a ticket, and by arm name the share, the amount and the reason.
 
-    Amounts add up to the budget exactly. With whole units the amounts are rounded by chance around
+    Amounts add up to the budget exactly. With whole units the amounts are rounded at random around
     share · budget, so that small shares are not rounded away for ever.
     """
 
@@ -73,8 +73,8 @@ class Split(Table):
             )
         if math.isnan(belief.mean):
             return "No outcome yet: it gets a share to be tried." if share > 0 else "No outcome yet: not its turn."
-        chance = belief.probability_best
-        best = "" if math.isnan(chance) else f", {percent(chance)} likely to be the best"
+        probability = belief.probability_best
+        best = "" if math.isnan(probability) else f", {percent(probability)} likely to be the best"
         if name == leader:
             return f"Leads with {interval(belief)} per unit{best}."
         behind = abs(self.beliefs[leader].mean - belief.mean)

@@ -26,7 +26,7 @@ def compare(session: Session, campaign: int) -> tuple[Check, CampaignState | Non
     """Rebuild a campaign from its events, and compare it with every snapshot on the way.
 
     Where a snapshot differs by rounding only, another processor or NumPy wrote it: powers differ in the last bit
-    between them. That is said, and is no fault.
+    between them. The message says so; it is no fault.
     """
     state: CampaignState | None = None
     number = compared = 0

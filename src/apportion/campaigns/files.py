@@ -69,9 +69,9 @@ def restore_json(
 def _restore(events: list[Event], name: str, db: str | os.PathLike[str] | None, key: str | None = None) -> Campaign:
     if not events:
         raise IncompatibleState("The exported campaign is damaged: it has no events.")
-    for place, event in enumerate(events, 1):
+    for number, event in enumerate(events, 1):
         sound = (
-            event.number == place
+            event.number == number
             and event.kind in KINDS
             and isinstance(event.payload, dict)
             and isinstance(event.at, str)
@@ -82,7 +82,7 @@ def _restore(events: list[Event], name: str, db: str | os.PathLike[str] | None, 
             and (event.ticket is None or validation.is_whole(event.ticket))
         )
         if not sound:
-            raise IncompatibleState(f"The exported campaign is damaged at event {place}.")
+            raise IncompatibleState(f"The exported campaign is damaged at event {number}.")
     if write_key(key) is None:
         return Campaign._begin(open_store(db), name, events)
     if any(event.key == key for event in events[1:]):

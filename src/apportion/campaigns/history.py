@@ -51,16 +51,16 @@ def _take_in(event: Event, found: dict[tuple[int, str], Line], dates: dict[int, 
         line = found.get((ticket, name))
         if line is None:  # spent on an arm that the advice had left out
             line = Line(ticket, dates[ticket], name, 0.0, 0.0, 0.0, None, "unused", None)
-        news: dict[str, Any] = {"amount": amounts.get(name, line.amount)}
+        changes: dict[str, Any] = {"amount": amounts.get(name, line.amount)}
         if name in outcomes:
             value = outcomes[name]
-            news |= {"outcome": value, "recorded": event.at, "state": "no data" if value is None else "recorded"}
-        elif line.state == "unused" and news["amount"] > 0:
-            news["state"] = "open"
+            changes |= {"outcome": value, "recorded": event.at, "state": "no data" if value is None else "recorded"}
+        elif line.state == "unused" and changes["amount"] > 0:
+            changes["state"] = "open"
         if event.kind == "amended":
             old = {"at": event.at, "outcome": line.outcome, "amount": line.amount}
-            news |= {"corrections": (*line.corrections, old), "state": "amended"}
-        found[ticket, name] = line._replace(**news)
+            changes |= {"corrections": (*line.corrections, old), "state": "amended"}
+        found[ticket, name] = line._replace(**changes)
 
 
 class History(Table):
@@ -76,8 +76,8 @@ class History(Table):
     def __len__(self) -> int:
         return len(self._lines)
 
-    def __getitem__(self, place: int) -> Line:
-        return self._lines[place]
+    def __getitem__(self, index: int) -> Line:
+        return self._lines[index]
 
     def columns(self) -> dict[str, Sequence[Any]]:
         """One column per field of `Line`; corrections as a count."""

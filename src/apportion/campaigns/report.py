@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Pictures show at most so many moments and arms, the history so many tickets and lines; the export has all.
-MOMENTS = 120
-ARMS = 10
-TICKETS = 20
-LINES = 200
+MOST_MOMENTS = 120
+MOST_ARMS = 10
+MOST_TICKETS = 20
+MOST_LINES = 200
 
 
 def campaign_page(campaign: Campaign) -> Page:
@@ -39,18 +39,18 @@ def campaign_page(campaign: Campaign) -> Page:
     _table(page, _with_spent(status_rows(status), lines, unit), status.beliefs.note)
     regret = status.expected_regret
     if not math.isnan(regret):
-        page.text(f"The present split is expected to cost {readable(regret)} a period against knowing the best arm.")
+        page.text(f"Estimated cost of still not being sure: {readable(regret)} a period.")
     if status.period:
         page.section("The last split")
         last = campaign.explain(status.period)
         _table(page, split_rows(last, settings.unit or ""), last.title)
         page.section("Over time")
         _pictures(page, campaign, lines)
-        first = max(1, status.period - TICKETS + 1)
-        page.section("All tickets" if first == 1 else f"The last {TICKETS} tickets")
+        first = max(1, status.period - MOST_TICKETS + 1)
+        page.section("All tickets" if first == 1 else f"The last {MOST_TICKETS} tickets")
         recent = [line for line in lines if line.ticket >= first]
-        cut = f"The last {LINES} of {len(recent):,} lines." if len(recent) > LINES else ""
-        _table(page, history_rows(recent[-LINES:]), cut)
+        cut = f"The last {MOST_LINES} of {len(recent):,} lines." if len(recent) > MOST_LINES else ""
+        _table(page, history_rows(recent[-MOST_LINES:]), cut)
     page.section("Settings").facts({row[0]: row[1] for row in setting_rows(settings).rows})
     page.text(f"Written {minutes(now())} UTC, after {counted(status.version, 'event')}.")
     return page
@@ -81,16 +81,16 @@ def _pictures(page: Page, campaign: Campaign, lines: Sequence[Line]) -> None:
     totals: dict[str, float] = {}
     for line in lines:
         totals[line.arm] = totals.get(line.arm, 0.0) + line.amount
-    names = sorted(totals, key=lambda name: -totals[name])[:ARMS]
+    names = sorted(totals, key=lambda name: -totals[name])[:MOST_ARMS]
     budgets: dict[int, float] = {}
     for line in lines:
         budgets[line.ticket] = budgets.get(line.ticket, 0.0) + line.amount
     tickets = sorted(budgets)
-    places = {ticket: place for place, ticket in enumerate(tickets)}
+    indices = {ticket: index for index, ticket in enumerate(tickets)}
     shares = {name: [0.0] * len(tickets) for name in names}
     for line in lines:
         if line.arm in shares and budgets[line.ticket] > 0:
-            shares[line.arm][places[line.ticket]] = line.amount / budgets[line.ticket]
+            shares[line.arm][indices[line.ticket]] = line.amount / budgets[line.ticket]
     page.figure(_shares(tickets, shares), "What was spent, as shares; each step is a split.")
     moments = _moments(campaign)
     if len(moments) > 1:
@@ -99,7 +99,7 @@ def _pictures(page: Page, campaign: Campaign, lines: Sequence[Line]) -> None:
 
 def _moments(campaign: Campaign) -> list[tuple[int, Any]]:
     """(period, beliefs) at some moments, in one pass over the events."""
-    every = max(1, campaign.period // MOMENTS)
+    every = max(1, campaign.period // MOST_MOMENTS)
     return [(period, beliefs) for period, beliefs in campaign.beliefs_over_time(every)]
 
 
@@ -133,12 +133,12 @@ def _means(moments: list[tuple[int, Any]], names: list[str]) -> Figure:
     figure, axes = _figure("Means over time")
     for name in names:
         found = [(period, beliefs[name]) for period, beliefs in moments if name in beliefs]
-        told = [(period, belief) for period, belief in found if not math.isnan(belief.mean)]
-        if not told:
+        known = [(period, belief) for period, belief in found if not math.isnan(belief.mean)]
+        if not known:
             continue
-        periods, means = [period for period, _ in told], [belief.mean for _, belief in told]
+        periods, means = [period for period, _ in known], [belief.mean for _, belief in known]
         (line,) = axes.plot(periods, means, label=_safe(name))
-        low, high = [belief.low for _, belief in told], [belief.high for _, belief in told]
+        low, high = [belief.low for _, belief in known], [belief.high for _, belief in known]
         if all(map(math.isfinite, (*low, *high))):
             axes.fill_between(periods, low, high, color=line.get_color(), alpha=0.12, linewidth=0)
     axes.set(xlabel="ticket", ylabel="mean per unit")

@@ -78,7 +78,7 @@ class CampaignState:
         own, policy, found = self.allocator, self.allocator.policy.to_dict(), self.allocator.learned
         b, sigma = (own.b, own.sigma) if found is None else (found.b, found.sigma)
         sigma = None if sigma is None or math.isnan(sigma) else sigma
-        kept = {
+        plain = {
             name: getattr(own, name) if name in ALLOCATOR_SETTINGS else self._settings.get(name, setting.default)
             for name, setting in SETTINGS.items()
             if not setting.part_of
@@ -87,7 +87,7 @@ class CampaignState:
             "policy": policy["name"], "parameters": policy["parameters"], "b": b, "sigma": sigma,
             "assumed": tuple(self._settings["assumed"]),
         }  # fmt: skip
-        return Settings(**{**kept, **derived})
+        return Settings(**{**plain, **derived})
 
     # Events
 
@@ -211,7 +211,7 @@ class CampaignState:
         return json.dumps({"format": FORMAT, "settings": self._settings}) + "\n" + self.allocator.to_json()
 
     def text_for(self, b: float) -> str:
-        """`text` as it were for a policy that was told this b, everything counted anew."""
+        """`text` as it were for a policy that was given this b, all outcomes counted again."""
         other = CampaignState.from_text(self.text(), self.number)
         other.history = self.history
         other._change({"policy": Uniform().to_dict(), "b": b})
@@ -219,7 +219,7 @@ class CampaignState:
 
     @classmethod
     def from_text(cls, text: str, number: int) -> CampaignState:
-        """The ledger that `text` wrote after that many events."""
+        """The state that `text` wrote after that many events."""
         head, _, body = text.partition("\n")
         try:
             settings = json.loads(head)

@@ -95,25 +95,25 @@ def sentences(
     settings: Settings, waiting: tuple[int, ...], regret: float, learned: Learned | None = None
 ) -> tuple[str, ...]:
     """What a person should know, in words that hold on the command line, in the dashboard and over HTTP."""
-    said = [] if learned is None else [learned.sentence]
+    notes = [] if learned is None else [learned.sentence]
     assumed = [] if learned else [option for option in settings.assumed if getattr(settings, option) is not None]
     taken = [f"{'σ' if option == 'sigma' else option} = {getattr(settings, option):g}" for option in assumed]
     if taken:
-        said.append(
+        notes.append(
             f"{' and '.join(taken)} {'was' if len(taken) == 1 else 'were'} assumed: give what you know in the "
             "settings, or measure it on a past history."
         )
     if settings.minimise:
-        said.append("Outcomes are costs: the arm with the smallest mean is the best.")
+        notes.append("Outcomes are costs: the arm with the smallest mean is the best.")
     if settings.half_life is not None:
-        said.append(f"Outcomes count half after {settings.half_life:g} periods.")
+        notes.append(f"Outcomes count half after {settings.half_life:g} periods.")
     if settings.window is not None:
-        said.append(f"Only outcomes of the last {settings.window} periods count.")
+        notes.append(f"Only outcomes of the last {settings.window} periods count.")
     if settings.robust:
-        said.append("Wild outcomes are trimmed; the intervals are not proven for trimmed means.")
+        notes.append("Outliers are trimmed; the intervals are not proven for trimmed means.")
     if len(waiting) > 1:
         shown = ", ".join(map(str, waiting[-10:]))
-        said.append(f"{len(waiting)} tickets are open ({shown}); close those whose outcomes will never come.")
+        notes.append(f"{len(waiting)} tickets are open ({shown}); close those whose outcomes will never come.")
     if math.isnan(regret) and settings.sigma is not None:
-        said.append("Not every arm has an outcome yet: no figure for the expected regret.")
-    return tuple(said)
+        notes.append("Not every arm has an outcome yet: no figure yet for the cost of still not being sure.")
+    return tuple(notes)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from apportion._common.formatting import alike, minutes, percent, readable
 from apportion.allocation.beliefs import interval
 from apportion.allocation.split import Split
-from apportion.campaigns.content import plain
 from apportion.campaigns.history import Line
+from apportion.campaigns.plain_data import plain
 from apportion.campaigns.settings import Settings
 from apportion.campaigns.status import Status, resource_heading
 

@@ -98,7 +98,7 @@ def split(
 
     Example: apportion split ads --budget 6000
     """
-    from apportion.campaigns.content import split_content
+    from apportion.campaigns.plain_data import split_content
     from apportion.cli import show
 
     campaign = open_campaign(name, db)

@@ -16,7 +16,7 @@ from apportion._common import parsing
 from apportion._common.formatting import counted, readable
 from apportion.allocation.split import Split
 from apportion.campaigns.campaign import Campaign
-from apportion.campaigns.content import plain
+from apportion.campaigns.plain_data import plain
 from apportion.campaigns.status import Status
 from apportion.campaigns.tables import split_rows, status_rows
 from apportion.errors import InvalidValue

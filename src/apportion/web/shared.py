@@ -11,7 +11,7 @@ from fastapi import FastAPI, Request
 from starlette.responses import Response
 
 from apportion.campaigns.campaign import Campaign
-from apportion.campaigns.content import plain
+from apportion.campaigns.plain_data import plain
 from apportion.campaigns.storage.address import database_url
 from apportion.campaigns.storage.store import Store
 

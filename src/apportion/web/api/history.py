@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 
 from apportion.allocation import beliefs as believing
-from apportion.campaigns.content import relative_to
+from apportion.campaigns.plain_data import relative_to
 from apportion.web.api import examples, responses
 from apportion.web.api.describe import LARGEST_WHOLE, PREFIX, TAGGED, Limit, Name, after, told
 from apportion.web.guard.users import Reader

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request
 
 from apportion.campaigns.campaign import Campaign
-from apportion.campaigns.content import split_content
+from apportion.campaigns.plain_data import split_content
 from apportion.web.api import examples, requests, responses
 from apportion.web.api.describe import PREFIX, TAGGED, Key, Name, Ticket, told
 from apportion.web.guard.users import Reader, Writer

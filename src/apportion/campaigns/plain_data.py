@@ -53,9 +53,9 @@ def split_content(campaign: str, unit: str | None, split: Split) -> dict[str, An
                 "arm": arm,
                 "amount": amounts[arm],
                 "share": shares[arm],
-                **beliefs.at(place)._asdict(),
+                **beliefs.at(index)._asdict(),
                 "reason": reasons[arm],
             }
-            for place, arm in enumerate(amounts)
+            for index, arm in enumerate(amounts)
         ],
     }
