@@ -22,7 +22,8 @@ FLOW = (
     ("allocation",),
     ("simulation", "campaigns"),
     ("studies", "client", "testing"),
-    ("web", "cli", "__main__"),
+    ("web",),
+    ("cli", "__main__"),
 )
 LEVEL = {name: level for level, names in enumerate(FLOW) for name in names}
 
@@ -79,6 +80,8 @@ def test_imports_follow_the_flow(path):
 def test_an_import_that_runs_back_is_found_and_named():
     found = backward(Path("model/sums.py"), [(3, "errors"), (4, "policies.odds")])
     assert found == ["model/sums.py:4 imports policies.odds, which comes after model in the flow"]
+    assert backward(Path("web/app.py"), [(1, "cli.show")])  # the command line starts the service, not the reverse
+    assert not backward(Path("cli/serve.py"), [(1, "web.serve")])
 
 
 @pytest.mark.parametrize("path", MODULES, ids=str)

@@ -9,7 +9,7 @@ import re
 import pytest
 
 import apportion as ap
-from apportion._common.dates import order_said
+from apportion._common.dates import describe_order
 from apportion.campaigns.files import export_csv, export_json, export_log, import_history, restore_json, restore_log
 from apportion.campaigns.forecast import backtest, forecast
 from apportion.campaigns.history_files import read_history
@@ -212,7 +212,7 @@ def test_the_order_of_periods_is_said(history, dates, order, said):
     text = "".join(f"{date},a,{place + 1},1\n" for place, date in enumerate(dates))
     found, _ = read_history(history("date,arm,amount,outcome\n" + text))
     assert [line.amount - 1 for line in found] == list(order)
-    assert order_said(line.date for line in found) == said
+    assert describe_order(line.date for line in found) == said
 
 
 def test_unknown_arms_are_refused_or_added(ads, history):

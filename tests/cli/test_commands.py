@@ -273,7 +273,7 @@ def test_an_import_says_in_which_order_it_took_the_periods(ads, tmp_path):
     (tmp_path / "new.csv").write_text("date;arm;amount;outcome\n8.1.2026;search;1.060;66\n1.1.2026;search;2.040;20\n")
     assert "as 1060 or as 1.06, and nothing else" in run("import", "ads", "new.csv").err
     done = run("import", "ads", "new.csv", "--decimal", "comma")
-    assert done.out == "2 rows on 2 dates were taken in from new.csv, in date order, from 1.1.2026 to 8.1.2026.\n"
+    assert done.out == "2 rows on 2 dates were imported from new.csv, in date order, from 1.1.2026 to 8.1.2026.\n"
     assert [line["amount"] for line in machine("history", "ads")] == [2040, 1060]
     (tmp_path / "weeks.csv").write_text("date,arm,amount,outcome\nweek 2,search,60,66\nweek 1,search,40,20\n")
     order = machine("import", "ads", "weeks.csv")["order"]

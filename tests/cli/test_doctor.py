@@ -73,7 +73,7 @@ def machine(*arguments, code):
     return found
 
 
-def troubles(found):
+def problems(found):
     return [what for what, row in found.items() if row["state"] == "attention"]
 
 
@@ -137,13 +137,13 @@ def test_a_database_of_an_older_release(tmp_path, port):
     shutil.copy(FROZEN / "schema-0001.sqlite", path)
     before = path.read_bytes()
     found = machine("--db", str(path), "--port", port, code=1)
-    assert troubles(found) == ["journal", "schema"]
+    assert problems(found) == ["journal", "schema"]
     assert f"run `apportion upgrade --db {path}` once" in found["schema"]["advice"]
     assert int(found["campaigns"]["value"]) >= 1
     assert path.read_bytes() == before
     # What it advises helps.
     assert run("upgrade", "--db", str(path)).code == 0
-    assert troubles(machine("--db", str(path), "--port", port, code=0)) == []
+    assert problems(machine("--db", str(path), "--port", port, code=0)) == []
     close_engine(database_url(path))
 
 
@@ -151,7 +151,7 @@ def test_a_database_of_a_newer_release(ads, port):
     with contextlib.closing(sqlite3.connect(ads)) as plain, plain:
         plain.execute("UPDATE alembic_version SET version_num = '9999'")
     found = machine("--port", port, code=1)
-    assert troubles(found) == ["schema"]
+    assert problems(found) == ["schema"]
     assert "pip install --upgrade apportion" in found["schema"]["advice"]
 
 
@@ -163,14 +163,14 @@ def test_a_damaged_database(ads, port):
     content[page : 6 * page] = bytes(range(256)) * (5 * page // 256)
     ads.write_bytes(content)
     found = machine("--port", port, code=1)
-    assert troubles(found) == ["integrity"]
+    assert problems(found) == ["integrity"]
     assert "restore the newest good copy" in found["integrity"]["advice"]
 
 
 def test_a_file_that_is_no_database(tmp_path, port):
     (tmp_path / "notes.txt").write_text("milk, bread\n" * 100)
     found = machine("--db", "notes.txt", "--port", port, code=1)
-    assert troubles(found) == ["integrity"]
+    assert problems(found) == ["integrity"]
     assert "belongs to something else" in found["integrity"]["advice"]
     assert (tmp_path / "notes.txt").read_text() == "milk, bread\n" * 100
 
@@ -179,11 +179,11 @@ def test_a_database_with_another_journal(ads, port):
     with contextlib.closing(sqlite3.connect(ads)) as plain:
         plain.execute("PRAGMA journal_mode = DELETE")
     found = machine("--port", port, code=1)
-    assert troubles(found) == ["journal"]
+    assert problems(found) == ["journal"]
     # What it advises helps, as it is written.
     command = found["journal"]["advice"].partition("once: python ")[2]
     subprocess.run(f"{sys.executable} {command}", shell=True, check=True, capture_output=True)
-    assert troubles(machine("--port", port, code=0)) == []
+    assert problems(machine("--port", port, code=0)) == []
 
 
 def test_a_database_that_another_program_holds(ads, port, monkeypatch):
@@ -192,20 +192,20 @@ def test_a_database_that_another_program_holds(ads, port, monkeypatch):
         other.execute("BEGIN IMMEDIATE")
         found = machine("--port", port, code=1)
         other.execute("ROLLBACK")
-    assert troubles(found) == ["writing"]
+    assert problems(found) == ["writing"]
     assert found["writing"]["value"] == "busy"
 
 
 def test_a_place_where_no_database_can_be_made(tmp_path, port):
     (tmp_path / "file").write_text("")
     found = machine("--db", str(tmp_path / "file" / "campaigns.db"), "--port", port, code=1)
-    assert troubles(found) == ["file"]
-    assert "choose another place with --db or APPORTION_DB" in found["file"]["advice"]
+    assert problems(found) == ["file"]
+    assert "choose another file with --db or APPORTION_DB" in found["file"]["advice"]
 
 
 def test_a_postgresql_server_that_is_not_there(port):
     found = machine("--db", f"postgresql://nobody:secret@127.0.0.1:{port}/none", "--port", port, code=1)
-    assert troubles(found) == ["server"]
+    assert problems(found) == ["server"]
     assert "onnection refused" in found["server"]["value"]
     assert "secret" not in json.dumps(found)
     assert found["server"]["advice"].startswith("is the server running")
@@ -225,7 +225,7 @@ def test_a_postgresql_server(postgres, port):
 
 
 def test_the_cache_is_used(ads, cache, port):
-    assert "kept for the next program" in machine("--port", port, code=0)["compiling"]["value"]
+    assert "saved for the next program" in machine("--port", port, code=0)["compiling"]["value"]
     found = machine("--port", port, code=0)
     assert "was found in the cache" in found["compiling"]["value"]
     assert found["cache folder"]["value"] == f"{cache}, writable"
@@ -256,10 +256,10 @@ def test_a_cache_folder_that_cannot_be_written(ads, tmp_path, port, monkeypatch)
     for folder in unwritable_folders(tmp_path):
         monkeypatch.setenv("APPORTION_CACHE_DIR", str(folder))
         found = machine("--port", port, code=1)
-        assert troubles(found) == ["cache folder", "compiling"]
+        assert problems(found) == ["cache folder", "compiling"]
         assert str(folder) in found["cache folder"]["value"]
         assert "set APPORTION_CACHE_DIR to one that is." in found["cache folder"]["advice"]
-        assert "but not kept" in found["compiling"]["value"]
+        assert "but not saved" in found["compiling"]["value"]
 
 
 # What is installed

@@ -11,7 +11,7 @@ import pytest
 from commands import run
 
 import apportion as ap
-from apportion._common.formatting import alike, minutes
+from apportion._common.formatting import column_cells, to_the_minute
 from apportion.campaigns.forecast import Forecast, PolicyForecast
 from apportion.campaigns.status import resource_heading
 from apportion.cli.forecast import _show
@@ -136,7 +136,7 @@ def test_moments_are_called_utc():
     begun().split()
     assert "date (UTC)" in run("history", "ads").out
     assert "at (UTC)" in run("history", "ads", "--log").out
-    assert minutes("2026-01-05") == "2026-01-05"
+    assert to_the_minute("2026-01-05") == "2026-01-05"
 
 
 def test_a_correction_shows_what_it_replaced():
@@ -157,10 +157,10 @@ def test_the_numbers_of_a_column_have_as_many_decimals():
     run("split", "ads")
     shown = [line.split("│")[4].strip() for line in run("history", "ads").out.splitlines() if line.startswith("│")]
     assert len({len(text.partition(".")[2]) for text in shown}) == 1, shown
-    assert alike([1666.6666, 551.1, 0.0]) == ["1,666.67", "551.10", "0.00"]
-    assert alike([3000.0, 2000.0, None]) == ["3,000", "2,000", "–"]
-    assert alike([-3.25, float("inf"), float("nan")]) == ["-3.250", "∞", "–"]
-    assert alike([]) == []
+    assert column_cells([1666.6666, 551.1, 0.0]) == ["1,666.67", "551.10", "0.00"]
+    assert column_cells([3000.0, 2000.0, None]) == ["3,000", "2,000", "–"]
+    assert column_cells([-3.25, float("inf"), float("nan")]) == ["-3.250", "∞", "–"]
+    assert column_cells([]) == []
 
 
 def test_one_of_a_thing_is_not_called_many():

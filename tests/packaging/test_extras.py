@@ -187,8 +187,9 @@ def test_without_any_extra_the_rest_works():
 
 
 def test_other_missing_modules_are_not_explained_away():
-    assert optional.explained(ModuleNotFoundError("No module named 'spam'", name="spam")) is None
-    found = optional.explained(ModuleNotFoundError("No module named 'matplotlib.lines'", name="matplotlib.lines"))
+    assert optional.as_missing_extra(ModuleNotFoundError("No module named 'spam'", name="spam")) is None
+    error = ModuleNotFoundError("No module named 'matplotlib.lines'", name="matplotlib.lines")
+    found = optional.as_missing_extra(error)
     assert str(found) == "A picture needs matplotlib: pip install 'apportion[plot]'."
 
 

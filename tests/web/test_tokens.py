@@ -169,7 +169,7 @@ def test_the_commands(sqlite):
     assert made.code == 0
     secret = made.out.strip()
     assert Tokens(sqlite).check(secret).scope == "read"
-    assert made.err == "Token 'anna' may read. Keep it now: it is not shown again.\n"
+    assert made.err == "Token 'anna' may read. Copy it now: it is not shown again.\n"
     plain = json.loads(run("token", "create", "otto", "--db", sqlite, "--json").out)
     assert (plain["name"], plain["scope"]) == ("otto", "write")
     assert Tokens(sqlite).check(plain["token"]).name == "otto"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-# A table of more rows than this is printed with its middle left out.
-LONGEST = 60
+MAX_PRINTED_ROWS = 60
+"""A longer table is printed with its middle left out."""
 
 
 def readable(value: Any) -> str:
@@ -30,12 +30,12 @@ def readable(value: Any) -> str:
     return f"{value:,.{max(digits, 2)}f}"
 
 
-def together(*values: float) -> tuple[str, ...]:
+def side_by_side(*values: float) -> tuple[str, ...]:
     """Numbers that are read side by side, with as many decimals as their spread calls for.
 
-    >>> together(0.562, 0.000722, 1.124)
+    >>> side_by_side(0.562, 0.000722, 1.124)
     ('0.562', '0.001', '1.124')
-    >>> together(1200.0, 350.25)
+    >>> side_by_side(1200.0, 350.25)
     ('1,200', '350')
     """
     finite = [value for value in values if math.isfinite(value)]
@@ -78,7 +78,7 @@ class Table:
         return pd.DataFrame(dict(self.columns())).set_index("arm")
 
     def __str__(self) -> str:
-        columns = {name: [readable(value) for value in values] for name, values in self._shown().items()}
+        columns = {name: [readable(value) for value in values] for name, values in self._printed_columns().items()}
         widths = {name: max(map(len, (name, *values))) for name, values in columns.items()}
         left = {"arm", "why"}
         lines = ["  ".join(n.ljust(w) if n in left else n.rjust(w) for n, w in widths.items()).rstrip()]
@@ -90,7 +90,7 @@ class Table:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        columns = self._shown()
+        columns = self._printed_columns()
         head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
         rows = "".join(
             "<tr>" + "".join(f"<td>{html.escape(readable(value))}</td>" for value in row) + "</tr>"
@@ -101,12 +101,12 @@ class Table:
             f"<tbody>{rows}</tbody></table><p>{html.escape(self.note)}</p>"
         )
 
-    def _shown(self) -> Mapping[str, Sequence[Any]]:
+    def _printed_columns(self) -> Mapping[str, Sequence[Any]]:
         columns = self.columns()
         rows = len(next(iter(columns.values())))
-        if rows <= LONGEST:
+        if rows <= MAX_PRINTED_ROWS:
             return columns
-        half = LONGEST // 2
+        half = MAX_PRINTED_ROWS // 2
         return {name: [*values[:half], "…", *values[rows - half :]] for name, values in columns.items()}
 
 
@@ -119,23 +119,23 @@ def counted(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
-def minutes(moment: str) -> str:
+def to_the_minute(moment: str) -> str:
     """A moment of the log (UTC) to the minute; a date of an imported history as it is.
 
-    >>> minutes("2026-11-02T09:00:17.123456"), minutes("calendar week 45 of 2026")
+    >>> to_the_minute("2026-11-02T09:00:17.123456"), to_the_minute("calendar week 45 of 2026")
     ('2026-11-02 09:00', 'calendar week 45 of 2026')
     """
     return f"{moment[:10]} {moment[11:16]}" if moment[10:11] == "T" and moment[13:14] == ":" else moment
 
 
-def alike(values: Sequence[float | None]) -> list[str]:
+def column_cells(values: Sequence[float | None]) -> list[str]:
     """The numbers of one column, all with as many decimals; '–' where there is none.
 
-    >>> alike([8.5, 98.5, 53.0, None])
+    >>> column_cells([8.5, 98.5, 53.0, None])
     ['8.50', '98.50', '53.00', '–']
-    >>> alike([2500.0, 0.004, 0.0]), alike([1e12, 7.0])
+    >>> column_cells([2500.0, 0.004, 0.0]), column_cells([1e12, 7.0])
     (['2,500.00', '<0.01', '0.00'], ['1e+12', '7'])
-    >>> alike([12.5, -0.001])
+    >>> column_cells([12.5, -0.001])
     ['12.50', '>-0.01']
     """
     sizes = [abs(value) for value in values if value is not None and math.isfinite(value)]

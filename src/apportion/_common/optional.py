@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 from apportion.errors import ApportionError
 
-# What is imported, by the extra of pyproject.toml that brings it.
+# The modules that each extra of pyproject.toml installs.
 EXTRAS = {
     "plot": ("matplotlib",),
     "web": ("fastapi", "uvicorn", "jinja2", "plotly", "python_multipart", "prometheus_client"),
@@ -53,10 +53,10 @@ def _found(name: str) -> bool:
         return False
 
 
-def sentence(extra: str, what: str | None = None, packages: tuple[str, ...] | None = None) -> str:
+def missing_sentence(extra: str, what: str | None = None, packages: tuple[str, ...] | None = None) -> str:
     """What is missing, and the command that brings it. `what` needs it; `packages` are all of the extra if not given.
 
-    >>> sentence("cluster", "`--cluster`")
+    >>> missing_sentence("cluster", "`--cluster`")
     "`--cluster` needs distributed: pip install 'apportion[cluster]'."
     """
     names = EXTRAS[extra] if packages is None else packages
@@ -68,15 +68,15 @@ def require(extra: str, what: str | None = None) -> None:
     """Raise `MissingExtra` where a package of the extra is not installed."""
     lacking = missing(extra)
     if lacking:
-        raise MissingExtra(sentence(extra, what, lacking), name=lacking[0])
+        raise MissingExtra(missing_sentence(extra, what, lacking), name=lacking[0])
 
 
-def explained(error: ImportError) -> MissingExtra | None:
+def as_missing_extra(error: ImportError) -> MissingExtra | None:
     """The error as a sentence, where it is about a package that an extra brings; None where it is not."""
     if isinstance(error, MissingExtra):
         return error
     root = (error.name or "").partition(".")[0]
     for extra, names in EXTRAS.items():
         if root in names:
-            return MissingExtra(sentence(extra, packages=(root,)), name=root)
+            return MissingExtra(missing_sentence(extra, packages=(root,)), name=root)
     return None

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apportion._common.formatting import Table, percent, readable, together
+from apportion._common.formatting import Table, percent, readable, side_by_side
 from apportion.errors import UnknownName
 from apportion.inference.best_probabilities import best_probabilities
 from apportion.inference.learning import Learned
@@ -162,8 +162,8 @@ class Beliefs(Table, Mapping[str, Belief]):
         fields = {name: [getattr(row, name) for row in self._rows] for name in Belief._fields}
         return {"arm": list(self._names), **fields}
 
-    def _shown(self) -> dict[str, Sequence[Any]]:
-        shown = dict(super()._shown())
+    def _printed_columns(self) -> dict[str, Sequence[Any]]:
+        shown = dict(super()._printed_columns())
         shown["probability_best"] = [
             percent(value) if isinstance(value, float) else value for value in shown["probability_best"]
         ]
@@ -174,5 +174,5 @@ def interval(belief: Belief) -> str:
     """'1.02 (0.91 to 1.13)': a mean with its interval, in words."""
     if math.isnan(belief.low) or math.isinf(belief.low):
         return readable(belief.mean)
-    low, mean, high = together(belief.low, belief.mean, belief.high)
+    low, mean, high = side_by_side(belief.low, belief.mean, belief.high)
     return f"{mean} ({low} to {high})"

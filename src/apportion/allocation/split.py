@@ -109,7 +109,7 @@ class Split(Table):
             "why": list(self.reasons.values()),
         }
 
-    def _shown(self) -> dict[str, Sequence[Any]]:
-        shown = dict(super()._shown())
+    def _printed_columns(self) -> dict[str, Sequence[Any]]:
+        shown = dict(super()._printed_columns())
         shown["share"] = [percent(value) if isinstance(value, float) else value for value in shown["share"]]
         return shown

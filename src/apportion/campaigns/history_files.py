@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from apportion._common import tables
-from apportion._common.dates import moment
+from apportion._common.dates import parse_date
 from apportion.errors import InvalidValue
 
 COLUMNS_LISTED = 20
@@ -117,6 +117,6 @@ def _in_order(found: list[Observation]) -> list[Observation]:
     moments = {}
     for line in found:
         if line.date not in moments:
-            moments[line.date] = moment(line.date, line.row)
+            moments[line.date] = parse_date(line.date, line.row)
     known = {date: when for date, when in moments.items() if when is not None}
     return sorted(found, key=lambda line: known[line.date]) if len(known) == len(moments) else found

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from apportion._common.formatting import alike, counted, minutes, readable
+from apportion._common.formatting import column_cells, counted, readable, to_the_minute
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.events import now
 from apportion.campaigns.history import Line
@@ -52,7 +52,7 @@ def campaign_page(campaign: Campaign) -> Page:
         cut = f"The last {MOST_LINES} of {len(recent):,} lines." if len(recent) > MOST_LINES else ""
         _table(page, history_rows(recent[-MOST_LINES:]), cut)
     page.section("Settings").facts({row[0]: row[1] for row in setting_rows(settings).rows})
-    page.text(f"Written {minutes(now())} UTC, after {counted(status.version, 'event')}.")
+    page.text(f"Written {to_the_minute(now())} UTC, after {counted(status.version, 'event')}.")
     return page
 
 
@@ -69,7 +69,7 @@ def _with_spent(content: Rows, lines: Sequence[Line], unit: str) -> Rows:
     for line in lines:
         if line.state != "open":
             spent.setdefault(line.arm, []).append(line.amount)
-    totals = alike([math.fsum(spent.get(row[0], ())) for row in content.rows])
+    totals = column_cells([math.fsum(spent.get(row[0], ())) for row in content.rows])
     columns = list(content.columns.items())
     return Rows(
         dict([*columns[:3], (f"{unit} spent", "right"), *columns[3:]]),

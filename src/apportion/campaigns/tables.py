@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from apportion._common.formatting import alike, minutes, percent, readable
+from apportion._common.formatting import column_cells, percent, readable, to_the_minute
 from apportion.allocation.beliefs import interval
 from apportion.allocation.split import Split
 from apportion.campaigns.history import Line
@@ -46,7 +46,7 @@ def setting_rows(settings: Settings) -> Rows:
 def split_rows(split: Split, unit: str) -> Rows:
     """A split with, for each arm, amount, share, mean, chance of being best and reason."""
     rows = []
-    for name, amount in zip(split.amounts, alike(list(split.amounts.values()))):
+    for name, amount in zip(split.amounts, column_cells(list(split.amounts.values()))):
         belief = split.beliefs[name]
         mean = "–" if math.isnan(belief.mean) else interval(belief)
         best = percent(belief.probability_best)
@@ -60,7 +60,7 @@ def split_rows(split: Split, unit: str) -> Rows:
 
 def status_rows(status: Status) -> Rows:
     """Each arm with its bounds, the amount that counts, mean with interval, and chance of being best."""
-    resources = alike([None if arm.belief is None else arm.belief.resource for arm in status.arms])
+    resources = column_cells([None if arm.belief is None else arm.belief.resource for arm in status.arms])
     rows = []
     for arm, resource in zip(status.arms, resources):
         free = (arm.minimum, arm.maximum) == (0.0, 1.0)
@@ -81,12 +81,12 @@ def status_rows(status: Status) -> Rows:
 
 def history_rows(lines: Sequence[Line]) -> Rows:
     """Tickets arm by arm: what was advised, spent and earned, and what stood there before it was amended."""
-    texts = [alike([getattr(line, field) for line in lines]) for field in ("advised", "amount", "outcome")]
+    texts = [column_cells([getattr(line, field) for line in lines]) for field in ("advised", "amount", "outcome")]
     rows = []
     for line, advised, spent, outcome in zip(lines, *texts):
         before = ["no data" if old["outcome"] is None else readable(old["outcome"]) for old in line.corrections]
         state = line.state + (f", was {', '.join(before)}" if before else "")
-        rows.append((str(line.ticket), minutes(line.date), line.arm, advised, spent, outcome, state))
+        rows.append((str(line.ticket), to_the_minute(line.date), line.arm, advised, spent, outcome, state))
     columns = {"ticket": "right", "date (UTC)": "left", "arm": "left", "advised": "right", "spent": "right",
                "outcome": "right", "state": "left"}  # fmt: skip
     return Rows(columns, rows)

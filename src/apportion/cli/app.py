@@ -42,7 +42,7 @@ def root(
 
 @app.command()
 def demo(
-    seed: Annotated[int, typer.Option(help="The seed of everything that is drawn.", min=0)] = 2023,
+    seed: Annotated[int, typer.Option(help="The seed of the random numbers.", min=0)] = 2023,
     repeats: Annotated[int, typer.Option(help="Seasons to average the earnings over.", min=1)] = 40,
 ) -> None:
     """The paper's three examples, end to end: splits, what was learned, what it earned.
@@ -58,8 +58,8 @@ def demo(
 def theory(
     arms: Annotated[int, typer.Option(help="How many arms.", min=2)] = 10,
     horizon: Annotated[float, typer.Option(help="How many periods; 1e4 is fine.")] = 1e4,
-    b: Annotated[float, typer.Option(help="How much a small share reveals: 0 nothing, 1 everything.")] = 0.75,
-    sigma: Annotated[float, typer.Option(help="The scale of the noise.")] = 1.0,
+    b: Annotated[float, typer.Option(help="Noise exponent: the standard deviation grows as amount^b.")] = 0.75,
+    sigma: Annotated[float, typer.Option(help="Noise scale σ: the standard deviation at an amount of 1.")] = 1.0,
     json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
     """What theory says about a setting: rates, lower and upper bounds.
@@ -132,7 +132,7 @@ app.add_typer(token.app, name="token")
 @app.command()
 def leaderboard(
     quick: Annotated[bool, typer.Option("--quick", help="A fiftieth of the work: a look, not a verdict.")] = False,
-    seed: Annotated[int, typer.Option(help="The seed of everything that is drawn.", min=0)] = 1,
+    seed: Annotated[int, typer.Option(help="The seed of the random numbers.", min=0)] = 1,
     workers: Annotated[int | None, typer.Option(help="Threads on this machine; all cores by default.", min=1)] = None,
     out: Annotated[Path | None, typer.Option(help="A folder for the page, the pictures and the scores.")] = None,
     json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
@@ -152,7 +152,7 @@ def leaderboard(
 @app.command()
 def robustness(
     quick: Annotated[bool, typer.Option("--quick", help="A minute instead of ten: a look, not a verdict.")] = False,
-    seed: Annotated[int, typer.Option(help="The seed of everything that is drawn.", min=0)] = 2,
+    seed: Annotated[int, typer.Option(help="The seed of the random numbers.", min=0)] = 2,
     workers: Annotated[int, typer.Option(help="Threads on this machine.", min=1)] = 2,
     out: Annotated[Path | None, typer.Option(help="A folder for data and picture; the page goes beside it.")] = None,
     json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
@@ -174,7 +174,7 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="The folder of the report; a run goes on from what is in it.")] = Path(
         "reproduction"
     ),
-    seed: Annotated[int, typer.Option(help="The seed of everything that is drawn.", min=0)] = 1,
+    seed: Annotated[int, typer.Option(help="The seed of the random numbers.", min=0)] = 1,
     json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
     """Every table, figure, example and claim of the paper: printed, corrected and measured, in one report.
@@ -189,7 +189,7 @@ def reproduce(
 def main() -> None:
     """Run the command line: one clear sentence and exit code 2 on bad input, never a traceback."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks σ gets a question mark, not a traceback
+        if isinstance(stream, io.TextIOWrapper):  # a terminal without σ prints a question mark, not a traceback
             stream.reconfigure(errors="replace")
     try:
         app()
@@ -197,7 +197,7 @@ def main() -> None:
         print(error, file=sys.stderr)
         sys.exit(2)
     except ImportError as error:
-        missing = optional.explained(error)
+        missing = optional.as_missing_extra(error)
         if missing is None:
             raise
         print(missing, file=sys.stderr)

@@ -15,13 +15,18 @@ ACTIONS = ("add", "pause", "resume", "remove", "bound")
 def arms(
     name: Name,
     action: Annotated[str | None, typer.Argument(help="add, pause, resume, remove or bound.")] = None,
-    arm: Annotated[str | None, typer.Argument(help="The arm.")] = None,
-    minimum: Annotated[float | None, typer.Option("--min", help="The smallest share (add, bound).")] = None,
-    maximum: Annotated[float | None, typer.Option("--max", help="The largest share (add, bound).")] = None,
+    arm: Annotated[str | None, typer.Argument(help="The arm's name.")] = None,
+    minimum: Annotated[
+        float | None, typer.Option("--min", help="The smallest share, from 0 to 1 (add, bound).")
+    ] = None,
+    maximum: Annotated[
+        float | None,
+        typer.Option("--max", help="The largest share (add, bound). Same minimum and maximum fixes the share."),
+    ] = None,
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """List the arms, or change one. Nothing that was learned is lost.
+    """List the arms, or change one; what was learned stays.
 
     Example: apportion arms ads add radio --min 0.05
     """

@@ -37,7 +37,7 @@ Key = Annotated[str | None, typer.Option(help="A name for this write: sent again
 @with_settings(SETTINGS, before="db")
 def new(
     name: Annotated[str | None, typer.Argument(help="The campaign's name.")] = None,
-    arms: Annotated[str | None, typer.Option(help="The arms' names, with commas between.")] = None,
+    arms: Annotated[str | None, typer.Option(help="The arms' names, separated by commas.")] = None,
     db: Db = None,
     json: Json = False,
     **given: Any,
@@ -52,7 +52,7 @@ def new(
     asking = sys.stdin.isatty() and not json
     if asking and None in (name, arms, given["budget"]):
         name = name or typer.prompt("Name of the campaign")
-        arms = arms or typer.prompt("Arms, with commas between")
+        arms = arms or typer.prompt("Arms, separated by commas")
         if given["budget"] is None:
             given["budget"] = typer.prompt("Budget of a period", value_proc=_budget)
         if not given["unit"]:
@@ -179,7 +179,7 @@ def close(
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """Give up waiting for what is still open of a ticket: no data will come.
+    """Close a ticket: no result will come for what is still open of it.
 
     Example: apportion close ads 12
     """
@@ -250,7 +250,7 @@ def history(
 
     Example: apportion history ads --last 5
     """
-    from apportion._common.formatting import minutes
+    from apportion._common.formatting import to_the_minute
     from apportion.campaigns.tables import history_rows
     from apportion.cli import show
 
@@ -261,7 +261,9 @@ def history(
             show.show_json([event.to_dict() for event in events])
             return
         columns = {"event": "right", "at (UTC)": "left", "kind": "left", "ticket": "right", "what": "left"}
-        rows = [(event.number, minutes(event.at), event.kind, event.ticket or "", _words(event)) for event in events]
+        rows = [
+            (event.number, to_the_minute(event.at), event.kind, event.ticket or "", _words(event)) for event in events
+        ]
         show.grid(f"Log of {name}", columns, rows, unbroken=("at (UTC)", "kind"))
         return
     period = campaign.period

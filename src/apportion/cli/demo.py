@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from apportion._common.formatting import percent, readable, together
+from apportion._common.formatting import percent, readable, side_by_side
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.check import Check
 from apportion.campaigns.storage.address import database_url
@@ -117,7 +117,7 @@ def _learned(scenario: Scenario, season: Season) -> Table:
         table.add_column(title, justify="left" if title == "arm" else "right")
     for arm, truth in sorted(zip(scenario.arms, scenario.means), key=lambda pair: -pair[1]):
         belief = season.beliefs[arm]
-        low, mean, high, true = together(belief.low, belief.mean, belief.high, truth)
+        low, mean, high, true = side_by_side(belief.low, belief.mean, belief.high, truth)
         chance = percent(belief.probability_best)
         table.add_row(arm, true, mean, f"{low} to {high}", chance, f"{belief.resource:,.0f}")
     return table
@@ -143,8 +143,8 @@ def _earned(scenario: Scenario, seed: int, repeats: int) -> Table:
         ])  # fmt: skip
         error = value.std(ddof=1) / repeats**0.5 if repeats > 1 else math.nan
         rows.append((name, float(value.mean()), float(error)))
-    means = together(*(mean for _, mean, _ in rows))
-    losses = together(*(0.0 if math.isclose(mean, possible) else possible - mean for _, mean, _ in rows))
+    means = side_by_side(*(mean for _, mean, _ in rows))
+    losses = side_by_side(*(0.0 if math.isclose(mean, possible) else possible - mean for _, mean, _ in rows))
     for (name, mean, error), shown, lost in zip(rows, means, losses):
         spread = "–" if math.isnan(error) else f"{error:,.{len(shown.partition('.')[2])}f}"
         cells = (shown, spread, percent(min(mean / possible, 1.0)), lost)

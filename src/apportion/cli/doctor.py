@@ -26,15 +26,22 @@ from apportion._version import __version__
 from apportion.cli.campaign import Db, Json
 from apportion.cli.serve import PORT
 
-# How well something is: a note needs nothing done, attention does.
+# The state of what was checked: a note needs nothing done, attention does.
 FINE, NOTE, ATTENTION = "ok", "note", "attention"
 
-# Machine code that nothing has used for so many days was made from sources that are no more.
 STALE_DAYS = 30
+"""Machine code that nothing has used for so long was made from sources that are no more."""
+
+LARGEST_PORT = 65_535
+SECONDS_PER_DAY = 86_400
+LEAST_FREE_BYTES = 200e6
+HEALTH_TIMEOUT_SECONDS = 3.0
+HEALTH_BYTES = 2000
+"""No more is read of an answer of something that may be another program."""
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at: `state` is ok, note or attention; `advice` says what to do."""
+    """One thing that was checked: `state` is ok, note or attention; `advice` says what to do."""
 
     group: str
     what: str
@@ -44,11 +51,11 @@ class Finding(NamedTuple):
 
 
 def doctor(
-    port: Annotated[int, typer.Option(help="Where the service would be.", min=1, max=65535)] = PORT,
+    port: Annotated[int, typer.Option(help="The port of the service.", min=1, max=LARGEST_PORT)] = PORT,
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """Look at versions, threads, compiled code, the database and the service, and say what to do.
+    """Check versions, threads, compiled code, the database and the service, and say what to do.
 
     Exit code 1 if something needs attention. Nothing is changed.
 
@@ -57,9 +64,9 @@ def doctor(
     from apportion.cli import show
 
     findings = list(examine(db, port))
-    troubles = [finding for finding in findings if finding.state == ATTENTION]
+    problems = [finding for finding in findings if finding.state == ATTENTION]
     if json:
-        show.show_json({"ok": not troubles, "findings": findings})
+        show.show_json({"ok": not problems, "findings": findings})
     else:
         columns = {"": "left", "what": "left", "found": "left", "state": "left"}
         groups = [finding.group for finding in findings]
@@ -73,15 +80,15 @@ def doctor(
                 show.say(f"{finding.state.capitalize()}, {finding.what}: {finding.advice}")
         show.say(
             "Nothing needs attention."
-            if not troubles
-            else f"Needs attention: {', '.join(finding.what for finding in troubles)}."
+            if not problems
+            else f"Needs attention: {', '.join(finding.what for finding in problems)}."
         )
-    if troubles:
+    if problems:
         raise typer.Exit(1)
 
 
 def examine(db: str | None, port: int) -> Iterator[Finding]:
-    """Everything that is looked at, in order."""
+    """Everything that is checked, in order."""
     from apportion.cli.doctor_database import database
 
     yield from versions()
@@ -129,7 +136,7 @@ def _older(found: str, least: str) -> bool:
 
 
 def optional_packages() -> Iterator[Finding]:
-    """Each extra: its packages, or the command that brings them. None of them is no trouble; half of them is."""
+    """Each extra: its packages, or the command that installs them. All missing is fine; some missing is not."""
     for extra, names in optional.EXTRAS.items():
         missing = optional.missing(extra)
         if not missing:
@@ -137,7 +144,7 @@ def optional_packages() -> Iterator[Finding]:
             yield Finding("extras", extra, listed)
         else:
             state = NOTE if set(missing) == set(names) else ATTENTION
-            advice = optional.sentence(extra, packages=missing)
+            advice = optional.missing_sentence(extra, packages=missing)
             yield Finding("extras", extra, f"not installed: {', '.join(missing)}", state, advice)
 
 
@@ -176,13 +183,13 @@ def compiled_code() -> Iterator[Finding]:
 
     group, folder = "compiled code", cache_root()
     clear = f"to clear it, remove the folder: rm -r {shlex.quote(str(folder))}"
-    trouble = unwritable(folder)
-    if trouble:
+    reason = unwritable(folder)
+    if reason:
         advice = f"kernels are compiled anew in every program: make {folder} a folder that this user may write, or "
         yield Finding(
             group,
             "cache folder",
-            f"{folder}: {trouble}",
+            f"{folder}: {reason}",
             ATTENTION,
             f"{advice}set APPORTION_CACHE_DIR to one that is.",
         )
@@ -194,17 +201,17 @@ def compiled_code() -> Iterator[Finding]:
             facts.append(path.stat())
     size = megabytes(sum(fact.st_size for fact in facts))
     yield Finding(group, "cache entries", f"{len(facts)} files, {size}; the {_KEPT_FILES} used last are kept")
-    past = time.time() - STALE_DAYS * 86400
+    past = time.time() - STALE_DAYS * SECONDS_PER_DAY
     stale = sum(fact.st_mtime < past for fact in facts)
     if stale:
         value = f"{stale} files were not used for {STALE_DAYS} days"
         yield Finding(group, "stale entries", value, NOTE, f"harmless, the oldest go first; {clear}")
     else:
         yield Finding(group, "stale entries", f"none; {clear}")
-    yield from _numba(folder, trouble)
+    yield from _numba(folder, reason)
 
 
-def _numba(folder: Path, trouble: str) -> Iterator[Finding]:
+def _numba(folder: Path, unwritable_reason: str) -> Iterator[Finding]:
     from apportion._common.compiled import compiled
 
     begun = time.perf_counter()
@@ -212,10 +219,10 @@ def _numba(folder: Path, trouble: str) -> Iterator[Finding]:
     try:
         # Not the one that this process may have made already: what counts is what the next program finds.
         right = compiled.__wrapped__(_probe)(1.0) == 2.0
-    except Exception as error:  # whatever it is: this is the place that tells of it
-        said = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    except Exception as error:  # whatever it is: it is reported here
+        message = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         advice = "pip install --force-reinstall numba llvmlite"
-        yield Finding("compiled code", "compiling", f"does not compile ({said})", ATTENTION, advice)
+        yield Finding("compiled code", "compiling", f"does not compile ({message})", ATTENTION, advice)
         return
     took = f"({time.perf_counter() - begun:.2f} s with the start of the compiler)"
     if not right:
@@ -224,10 +231,14 @@ def _numba(folder: Path, trouble: str) -> Iterator[Finding]:
     elif before:
         yield Finding("compiled code", "compiling", f"works; machine code was found in the cache {took}")
     elif set(folder.glob("_probe-*.bin")):
-        yield Finding("compiled code", "compiling", f"works; compiled and kept for the next program {took}")
+        yield Finding("compiled code", "compiling", f"works; compiled and saved for the next program {took}")
     else:
-        advice = "see the cache folder above" if trouble else f"the disk may be full, or {folder} not allow new files"
-        yield Finding("compiled code", "compiling", f"works; compiled, but not kept {took}", ATTENTION, advice + ".")
+        advice = (
+            "see the cache folder above"
+            if unwritable_reason
+            else f"the disk may be full, or {folder} not allow new files"
+        )
+        yield Finding("compiled code", "compiling", f"works; compiled, but not saved {took}", ATTENTION, advice + ".")
 
 
 def unwritable(folder: Path) -> str:
@@ -247,12 +258,12 @@ def megabytes(size: float) -> str:
 
 
 def free_disk(group: str, folder: Path) -> Finding:
-    """How much room there is where the database is."""
+    """How much disk space is left where the database is."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     free = shutil.disk_usage(folder).free
-    if free < 200e6:
-        return Finding(group, "free disk", megabytes(free), ATTENTION, f"make room on the disk of {folder}.")
+    if free < LEAST_FREE_BYTES:
+        return Finding(group, "free disk", megabytes(free), ATTENTION, f"free disk space where {folder} is.")
     return Finding(group, "free disk", f"{free / 1e9:,.1f} GB")
 
 
@@ -261,7 +272,7 @@ def free_disk(group: str, folder: Path) -> Finding:
 
 def service(port: int) -> Iterator[Finding]:
     """Whether something listens where the service would, and how it is."""
-    what, place = f"port {port}", f"http://127.0.0.1:{port}"
+    what, url = f"port {port}", f"http://127.0.0.1:{port}"
     try:
         health = _health(port)
     except ConnectionRefusedError:
@@ -270,34 +281,34 @@ def service(port: int) -> Iterator[Finding]:
         return
     status, version = health.get("status"), health.get("version")
     if status == "ok" and version == __version__:
-        yield Finding("service", what, f"the service of apportion {version} answers at {place}")
+        yield Finding("service", what, f"the service of apportion {version} answers at {url}")
     elif status == "ok":
         advice = f"it still runs the release {version}: start it again to run {__version__}."
-        yield Finding("service", what, f"the service of apportion {version} answers at {place}", ATTENTION, advice)
+        yield Finding("service", what, f"the service of apportion {version} answers at {url}", ATTENTION, advice)
     elif status == "database unavailable":
         advice = "its log says why; look at the database it was started with: apportion doctor --db …"
-        yield Finding("service", what, f"the service at {place} cannot use its database", ATTENTION, advice)
+        yield Finding("service", what, f"the service at {url} cannot use its database", ATTENTION, advice)
     else:
-        advice = f"start the service on another port: {_serve(port % 65535 + 1)}"
+        advice = f"start the service on another port: {_serve(port % LARGEST_PORT + 1)}"
         yield Finding("service", what, "in use by another program", NOTE, advice)
 
 
 def _health(port: int) -> dict[str, Any]:
-    """What the service says of itself; nothing where what listens is something else."""
+    """What the service answers at /healthz; nothing where another program listens."""
     import http.client
     import json
 
-    wire = http.client.HTTPConnection("127.0.0.1", port, timeout=3.0)
+    wire = http.client.HTTPConnection("127.0.0.1", port, timeout=HEALTH_TIMEOUT_SECONDS)
     try:
         wire.request("GET", "/healthz")
-        said = json.loads(wire.getresponse().read(2000))
+        content = json.loads(wire.getresponse().read(HEALTH_BYTES))
     except ConnectionRefusedError:
         raise
     except (OSError, http.client.HTTPException, ValueError):
         return {}
     finally:
         wire.close()
-    return said if isinstance(said, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _serve(port: int) -> str:

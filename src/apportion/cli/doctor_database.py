@@ -1,4 +1,4 @@
-"""What `apportion doctor` finds out about a database, without changing it."""
+"""What `apportion doctor` checks of a database, without changing it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ from apportion.errors import ApportionError
 
 GROUP = "database"
 
-# Long enough for a writer to finish, short enough to wait for.
 LOCK_TIMEOUT_SECONDS = 5.0
+"""Long enough for a writer to finish, short enough to wait for."""
+
+FAULTS_LISTED = 5
+LONGEST_FAULT = 300
 
 
 def database(db: str | None) -> Iterator[Finding]:
@@ -38,10 +41,10 @@ def database(db: str | None) -> Iterator[Finding]:
 def _file(url: URL) -> Iterator[Finding]:
     path = Path(str(url.database))
     if not path.exists():
-        trouble = unwritable(path.parent)
-        if trouble:
-            advice = "choose another place with --db or APPORTION_DB, or give this user the right to write there."
-            yield Finding(GROUP, "file", f"{path} cannot be made: {trouble}", ATTENTION, advice)
+        reason = unwritable(path.parent)
+        if reason:
+            advice = "choose another file with --db or APPORTION_DB, or give this user the right to write there."
+            yield Finding(GROUP, "file", f"{path} cannot be made: {reason}", ATTENTION, advice)
         else:
             yield Finding(GROUP, "file", f"{path} is not there yet", NOTE, "the first `apportion new` makes it.")
         yield free_disk(GROUP, path.parent)
@@ -57,15 +60,15 @@ def _file(url: URL) -> Iterator[Finding]:
 
 
 def _integrity(path: Path) -> Generator[Finding, None, bool]:
-    """Yields what is wrong with the file itself; returns whether it can be read further."""
+    """Yields faults of the file itself; returns whether it can be read further."""
     try:
         with contextlib.closing(_connected(path)) as plain:
             mode = plain.execute("PRAGMA journal_mode").fetchone()[0]
-            said = [row[0] for row in plain.execute("PRAGMA quick_check(5)")]
+            faults = [row[0] for row in plain.execute(f"PRAGMA quick_check({FAULTS_LISTED})")]
     except sqlite3.Error as error:
-        said, mode = [str(error)], ""
-    if said != ["ok"]:
-        text = "; ".join(" ".join(line.split()) for line in said)[:300]
+        faults, mode = [str(error)], ""
+    if faults != ["ok"]:
+        text = "; ".join(" ".join(line.split()) for line in faults)[:LONGEST_FAULT]
         advice = (
             "keep a copy of the file as it is, then restore the newest good copy, or bring single campaigns "
             "back from their exports: apportion restore FILE."
@@ -138,7 +141,7 @@ def _server(url: URL) -> Iterator[Finding]:
 
 @contextlib.contextmanager
 def _connection(url: URL) -> Iterator[Connection]:
-    """A connection of our own, for looking: nothing is made, errors are sentences."""
+    """A connection of its own, for reading: nothing is made, errors are sentences."""
     engine = make_engine(url)
     try:
         with explained_errors(url), engine.connect() as connection:

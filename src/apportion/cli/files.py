@@ -27,15 +27,15 @@ def import_(
         str | None, typer.Option(help="Decimal mark, comma or point; found in the file by default.")
     ] = None,
     add_arms: Annotated[bool, typer.Option("--add-arms", help="Add arms that are not known.")] = False,
-    again: Annotated[bool, typer.Option("--again", help="Also if it was imported before.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Import it even if it was imported before.")] = False,
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """Take in a history: each date becomes a split with its outcomes, in the order of the dates. All rows, or none.
+    """Import a history: each date becomes a split with its outcomes, in the order of the dates. All rows, or none.
 
     Example: apportion import ads history.csv --arm-column channel --amount-column spend --outcome-column sales
     """
-    from apportion._common.dates import order_said
+    from apportion._common.dates import describe_order
     from apportion._common.formatting import counted
     from apportion.campaigns.campaign import Campaign
     from apportion.campaigns.files import import_history
@@ -47,25 +47,27 @@ def import_(
         "delimiter": delimiter, "decimal": decimal,
     }  # fmt: skip
     campaign = Campaign.open(name, db)
-    order = order_said(line.date for line in read_history(file, **columns)[0])
+    order = describe_order(line.date for line in read_history(file, **columns)[0])
     done = import_history(campaign, file, add_arms=add_arms, again=again, **columns)
     if json:
         show.show_json({**done._asdict(), "order": order})
     else:
         more = f" Added: {', '.join(done.arms_added)}." if done.arms_added else ""
         rows, dates = counted(done.rows, "row"), counted(done.tickets, "date")
-        show.say(f"{rows} on {dates} {'was' if done.rows == 1 else 'were'} taken in from {done.file}, {order}.{more}")
+        show.say(f"{rows} on {dates} {'was' if done.rows == 1 else 'were'} imported from {done.file}, {order}.{more}")
 
 
 def export(
     name: Name,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="A file; printed by default.")] = None,
-    kind: Annotated[str | None, typer.Option("--format", help="csv, json or log; by the file's name.")] = None,
+    kind: Annotated[
+        str | None, typer.Option("--format", help="csv, json or log; by default as the file's name ends.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """The history as csv for spreadsheets; everything as json, or as log (CSV), for `apportion restore`.
+    """Write the history as csv for spreadsheets; everything as json, or as log (CSV), for `apportion restore`.
 
     Example: apportion export ads --out ads.csv
     """
@@ -93,7 +95,7 @@ def restore(
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """Bring back an exported campaign, with identical state.
+    """Restore an exported campaign, with identical state.
 
     Example: apportion restore ads.json --name "ads again"
     """
@@ -119,7 +121,7 @@ def report(
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """One self-contained HTML page with tables and pictures.
+    """Write a self-contained HTML page with tables and pictures.
 
     Example: apportion report ads --out ads.html
     """

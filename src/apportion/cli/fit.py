@@ -57,8 +57,8 @@ def _draw(fit: NoiseFit, target: Path, *, wanted: bool) -> str | None:
             figure.savefig(target, dpi=150)
     except ImportError:
         if wanted:
-            raise InvalidValue(optional.sentence("plot", "`--plot`")) from None
-        return optional.sentence("plot")
+            raise InvalidValue(optional.missing_sentence("plot", "`--plot`")) from None
+        return optional.missing_sentence("plot")
     except OSError as error:
         if wanted:
             raise validation.refuse("--plot", f"a file that can be written ({error.strerror})", str(target)) from None

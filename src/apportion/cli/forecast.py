@@ -82,7 +82,7 @@ def _names(policies: str | None) -> list[str] | None:
 
 
 def _show(title: str, forecast: Forecast, json: bool) -> None:
-    from apportion._common.formatting import counted, readable, together
+    from apportion._common.formatting import counted, readable, side_by_side
     from apportion.cli import show
 
     if json:
@@ -90,8 +90,8 @@ def _show(title: str, forecast: Forecast, json: bool) -> None:
         return
     rows, rare = [], []
     for row in forecast.policies:
-        low, mean, high = together(row.earned_low, row.earned, row.earned_high)
-        least, lost, most = together(row.regret_low, row.regret, row.regret_high)
+        low, mean, high = side_by_side(row.earned_low, row.earned, row.earned_high)
+        least, lost, most = side_by_side(row.regret_low, row.regret, row.regret_high)
         rows.append((row.policy, mean, f"{low} to {high}", lost, f"{least} to {most}"))
         if row.regret - row.regret_high > ROUNDING * abs(row.earned):
             rare.append(row.policy)

@@ -1,4 +1,4 @@
-"""What is said where an option or argument is no number: which one, what is allowed, what was given."""
+"""The error sentence of an option that is not a number: which one, what is allowed, what was given."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apportion.errors import InvalidValue
 
 
 class Commands(TyperGroup):
-    """All commands; a number that cannot be read is refused in a sentence of ours, below the usage of the command."""
+    """All commands; a number that cannot be read is refused in our own sentence, below the usage of the command."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was named."""
@@ -41,9 +41,9 @@ def _sentence(error: typer.BadParameter) -> str | None:
     if kind.startswith("int_"):
         return f"{name} must be a whole number; got {shown(given)}."
     if kind == "float_parsing":
-        part = parsing.readings(str(given).rstrip("% "))
-        if len(part) == 1 and "%" in str(given):
-            return f"{name} must be a number, such as {part[0] / 100:g}; got {shown(given)}."
+        percentages = parsing.readings(str(given).rstrip("% "))
+        if len(percentages) == 1 and "%" in str(given):
+            return f"{name} must be a number, such as {percentages[0] / 100:g}; got {shown(given)}."
         try:
             value = parsing.number(str(given), name)
         except InvalidValue as refusal:

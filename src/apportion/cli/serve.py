@@ -8,8 +8,8 @@ import typer
 
 from apportion.cli.campaign import Db, Json
 
-# Where it listens unless told otherwise.
 PORT = 8000
+"""The port of the service by default."""
 
 if TYPE_CHECKING:
     from apportion.web.serve import ServiceInfo
@@ -20,7 +20,7 @@ def serve(
         str, typer.Option(help="The address to listen on; any but loopback needs a token.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port; 0 takes any that is free.")] = PORT,
-    workers: Annotated[int, typer.Option(help="Processes that answer.")] = 1,
+    workers: Annotated[int, typer.Option(help="How many processes answer requests.")] = 1,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error; JSON lines on stderr.")] = "info",
     db: Db = None,
     json: Json = False,
@@ -46,7 +46,7 @@ def _show(service: ServiceInfo) -> None:
     if service.tokens_needed:
         print("Sign in with a token; `apportion token create NAME` makes one.")
     else:
-        print("Everyone on this machine may use it; `apportion token create NAME` guards it.")
+        print("Everyone on this machine may use it; after `apportion token create NAME` only who has a token.")
     print("Ctrl+C stops it.", flush=True)
 
 

@@ -21,15 +21,20 @@ from apportion.campaigns.status import Status
 from apportion.campaigns.tables import split_rows, status_rows
 from apportion.errors import InvalidValue
 
-# Where text has fewer characters of room than the first, headings and dates are broken between words; where it has
-# fewer than the second, the borders go.
-_COMFORTABLE, _READABLE = 24, 8
+_COMFORTABLE_WIDTH = 24
+"""With fewer characters for each text, headings and dates are broken between words."""
+
+_READABLE_WIDTH = 8
+"""With fewer, the borders go."""
+
+_PIPE_WIDTH = 120
+"""The characters of a line where the output is no terminal."""
 
 
 def console() -> Console:
     """A terminal as wide as it is; a pipe gets room for sentences."""
     plain = Console()
-    return plain if plain.is_terminal else Console(width=max(plain.width, 120))
+    return plain if plain.is_terminal else Console(width=max(plain.width, _PIPE_WIDTH))
 
 
 def say(sentence: str) -> None:
@@ -54,8 +59,8 @@ def grid(
     On a narrow terminal text wraps, a long name even inside; a number does not, nor a word of the columns `unbroken`.
     """
     out = console()
-    shown = [[cell if isinstance(cell, str) else readable(cell) for cell in row] for row in rows]
-    texts = {name: [name, *(row[place] for row in shown)] for place, name in enumerate(columns)}
+    printed = [[cell if isinstance(cell, str) else readable(cell) for cell in row] for row in rows]
+    texts = {name: [name, *(row[index] for row in printed)] for index, name in enumerate(columns)}
     numbers = [name for name, side in columns.items() if side == "right" and " " not in "".join(texts[name][1:])]
     whole = {*unbroken, *numbers}
 
@@ -68,15 +73,15 @@ def grid(
         return wanted + 3 * len(columns) + 1 <= out.width
 
     table = Table(title=Text(title), title_justify="left")
-    if not fits(_COMFORTABLE):
+    if not fits(_COMFORTABLE_WIDTH):
         texts |= {name: [text.replace(" ", "\n") for text in texts[name]] for name in whole}
-    if not fits(_READABLE):
+    if not fits(_READABLE_WIDTH):
         table.box, table.padding, table.pad_edge = None, (0, 1, 0, 0), False
     for name, side in columns.items():
-        kept = name in whole
+        no_wrap = name in whole
         table.add_column(
-            Text(texts[name][0]), justify="right" if side == "right" else "left", no_wrap=kept,
-            overflow="ellipsis" if kept else "fold",
+            Text(texts[name][0]), justify="right" if side == "right" else "left", no_wrap=no_wrap,
+            overflow="ellipsis" if no_wrap else "fold",
         )  # fmt: skip
     cells = [map(Text, texts[name][1:]) for name in columns]
     for row in zip(*cells):

@@ -69,7 +69,7 @@ def _executor(cluster: str | None, definition: Definition) -> Iterator[Any]:
         from distributed.comm.addressing import get_address_host_port
         from distributed.diagnostics.plugin import UploadFile
     except ImportError:
-        raise InvalidValue(optional.sentence("cluster", "`--cluster`")) from None
+        raise InvalidValue(optional.missing_sentence("cluster", "`--cluster`")) from None
     try:
         # Dask tries for a long while, and leaves a traceback behind when it gives up: knock first.
         socket.create_connection(get_address_host_port(cluster), timeout=10.0).close()
@@ -107,7 +107,7 @@ def _pictures(results: list[Result]) -> dict[str, Any]:
     try:
         from apportion.reporting import figures
     except ImportError:
-        print(f"No pictures. {optional.sentence('plot')}", file=sys.stderr)
+        print(f"No pictures. {optional.missing_sentence('plot')}", file=sys.stderr)
         return {}
     made: dict[str, Any] = {}
     for result in results:

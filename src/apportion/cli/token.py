@@ -11,13 +11,13 @@ from apportion.cli.campaign import Db, Json
 
 app = typer.Typer(no_args_is_help=True, help="Who may use the service: create, list and revoke tokens.")
 
-TokenName = Annotated[str, typer.Argument(help="Whose it is, or what for.")]
+TokenName = Annotated[str, typer.Argument(help="Who or what uses it.")]
 
 
 @app.command()
 def create(
     name: TokenName,
-    scope: Annotated[str, typer.Option(help="read: look only; write: look and change.")] = "write",
+    scope: Annotated[str, typer.Option(help="read, or write (which also reads).")] = "write",
     db: Db = None,
     json: Json = False,
 ) -> None:
@@ -33,7 +33,7 @@ def create(
         show.show_json({"name": name, "scope": scope, "token": secret})
         return
     print(secret)  # alone on its stream, to be copied or piped
-    print(f"Token '{name}' may {scope}. Keep it now: it is not shown again.", file=sys.stderr)
+    print(f"Token '{name}' may {scope}. Copy it now: it is not shown again.", file=sys.stderr)
 
 
 @app.command("list")

@@ -75,7 +75,7 @@ def make_engine(url: URL) -> Engine:
             url, poolclass=_Pool, pool_size=IDLE_CONNECTIONS, pool_pre_ping=True, connect_args=given
         )
     except (ImportError, NoSuchModuleError):
-        raise StoreUnavailable(optional.sentence("postgres")) from None
+        raise StoreUnavailable(optional.missing_sentence("postgres")) from None
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, record: Any) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from apportion._common.formatting import readable, together
+from apportion._common.formatting import readable, side_by_side
 
 if TYPE_CHECKING:
     from apportion.inference.fit.noise import NoiseFit
@@ -47,7 +47,7 @@ def sentences(fit: NoiseFit) -> list[str]:
         )
     if fit.scale == "common" and fit.equal_scales < _UNEQUAL:
         own = [value for value in fit.arms.sigmas if value > 0]
-        least, most = together(min(own), max(own))
+        least, most = side_by_side(min(own), max(own))
         lines.append(
             f"The arms differ in scale (σ of their own from {least} to {most}): compare with sigma set to per-arm, "
             "where only changes of amount within an arm count."

@@ -44,5 +44,5 @@ def report(request: Request, name: str, user: PageReader) -> Response:
     try:
         content = campaign_page(campaign).html()
     except ImportError:
-        raise InvalidValue(optional.sentence("plot", "The report")) from None
+        raise InvalidValue(optional.missing_sentence("plot", "The report")) from None
     return _file(content, f"{name}.html", "text/html; charset=utf-8")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from apportion._common.formatting import percent, readable, together
+from apportion._common.formatting import percent, readable, side_by_side
 from apportion.allocation.beliefs import Belief
 from apportion.campaigns.status import Status, resource_kind
 
@@ -70,7 +70,7 @@ def board(status: Status) -> Board:
     for place, arm, belief in arms:
         known = not math.isnan(belief.mean)
         bounded = known and math.isfinite(belief.low) and math.isfinite(belief.high)
-        low, mean, high = together(belief.low, belief.mean, belief.high) if bounded else ("", "", "")
+        low, mean, high = side_by_side(belief.low, belief.mean, belief.high) if bounded else ("", "", "")
         chance = belief.probability_best
         rows.append(
             Row(

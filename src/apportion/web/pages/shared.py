@@ -16,7 +16,7 @@ from fastapi.templating import Jinja2Templates
 from markupsafe import Markup, escape
 from starlette.datastructures import FormData
 
-from apportion._common.formatting import percent, readable, together
+from apportion._common.formatting import percent, readable, side_by_side
 from apportion._common.parsing import number as number
 from apportion._common.parsing import plain
 from apportion._version import __version__
@@ -221,6 +221,6 @@ def _templates() -> Jinja2Templates:
                                  fresh_key=fresh_key)  # fmt: skip
     templates.env.filters.update(
         readable=readable, percent=percent, money=money, when=when, with_code=with_code, plain=plain_number,
-        plain_percent=plain_percent, together=lambda values: together(*values),
+        plain_percent=plain_percent, together=lambda values: side_by_side(*values),
     )  # fmt: skip
     return templates
