@@ -28,7 +28,7 @@ def python():
     assert campaign.settings.patience == 14
     assert campaign.change(patience=None).patience is None
     assert campaign.change(patience=7).patience == 7
-    with pytest.raises(ap.ApportionError, match="`patience` must be a whole number of at least 1; got 0."):
+    with pytest.raises(ap.ApportionError, match=r"`patience` must be a whole number of at least 1; got 0\."):
         campaign.change(patience=0)
     assert ap.Campaign.open("python", DB).settings.patience == 7
     assert campaign.check().ok

@@ -585,7 +585,7 @@ def test_the_wizard_left_alone_splits_as_the_command_line_does(client, db):
 
 def test_the_wizard_says_what_cannot_be_changed_and_speaks_of_any_unit(client):
     said = words(client.get("/new"))
-    assert "Names and the kind of outcome stay as they are" in said
+    assert "Names, the kind of outcome and the seed stay as they are" in said
     assert "Does half the amount tell you half as much?" in said
     assert "money" not in said
 

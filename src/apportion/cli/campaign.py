@@ -138,10 +138,10 @@ def record(
 
         rows = read_outcomes(csv, decimal)
         with campaign.together():
-            told = [_ticket(campaign, ticket if row.ticket is None else row.ticket) for row in rows]
-            for number, row in zip(told, rows):
+            numbers = [_ticket(campaign, ticket if row.ticket is None else row.ticket) for row in rows]
+            for number, row in zip(numbers, rows):
                 campaign.record(number, {row.arm: row.outcome}, None if row.amount is None else {row.arm: row.amount})
-        tickets = sorted(set(told))
+        tickets = sorted(set(numbers))
     else:
         if not outcomes:
             example = f"{campaign.arms[0].name}=812"
@@ -150,7 +150,7 @@ def record(
         amounts = show.numbers(spent, "amount") if spent else None
         campaign.record(number, show.pairs(outcomes), amounts, key=key)
         tickets = [number]
-    _told(campaign, tickets, json, "Recorded")
+    _show_recorded(campaign, tickets, json, "Recorded")
 
 
 def amend(
@@ -170,7 +170,7 @@ def amend(
 
     campaign = open_campaign(name, db)
     campaign.amend(ticket, show.pairs(outcomes), show.numbers(spent, "amount") if spent else None, key=key)
-    _told(campaign, [ticket], json, "Amended")
+    _show_recorded(campaign, [ticket], json, "Amended")
 
 
 def close(
@@ -185,7 +185,7 @@ def close(
     """
     campaign = open_campaign(name, db)
     campaign.close(ticket)
-    _told(campaign, [ticket], json, "Closed")
+    _show_recorded(campaign, [ticket], json, "Closed")
 
 
 def status(name: Name, db: Db = None, json: Json = False) -> None:
@@ -262,7 +262,8 @@ def history(
             return
         columns = {"event": "right", "at (UTC)": "left", "kind": "left", "ticket": "right", "what": "left"}
         rows = [
-            (event.number, to_the_minute(event.at), event.kind, event.ticket or "", _words(event)) for event in events
+            (event.number, to_the_minute(event.at), event.kind, event.ticket or "", _summary(event))
+            for event in events
         ]
         show.grid(f"Log of {name}", columns, rows, unbroken=("at (UTC)", "kind"))
         return
@@ -294,7 +295,7 @@ def _ticket(campaign: Any, given: int | None) -> int:
     raise InvalidValue(f"{len(waiting)} tickets are open ({shown}); say which by --ticket.")
 
 
-def _told(campaign: Any, tickets: list[int], json: bool, verb: str) -> None:
+def _show_recorded(campaign: Any, tickets: list[int], json: bool, verb: str) -> None:
     from apportion.cli import show
 
     waiting = campaign.open_tickets
@@ -307,7 +308,7 @@ def _told(campaign: Any, tickets: list[int], json: bool, verb: str) -> None:
     show.say(f"{verb}: ticket{'s' if len(tickets) > 1 else ''} {names}.{rest}")
 
 
-def _words(event: Any) -> str:
+def _summary(event: Any) -> str:
     from apportion._common.formatting import counted
     from apportion.campaigns.tables import cell
 

@@ -59,12 +59,11 @@ def settings(
         show.grid(f"Settings of {name}", *setting_rows(now), _noise_note(campaign, changes, now))
 
 
-def _can_do_without(held: Settings, policy: str | None, option: str) -> None:
+def _can_do_without(current: Settings, policy: str | None, option: str) -> None:
     """Refuse to take b or sigma from a policy that needs it, as it does not learn it."""
     from apportion.policies.registry import choose_policy, policy_from_plain
 
-    told = policy or policy_from_plain({"name": held.policy, "parameters": held.parameters})
-    chosen, _ = choose_policy(told)
+    chosen, _ = choose_policy(policy or policy_from_plain({"name": current.policy, "parameters": current.parameters}))
     try:
         type(chosen)(**{name: None if name == option else value for name, value in chosen.parameters.items()})
     except InvalidValue:
@@ -75,21 +74,21 @@ def _can_do_without(held: Settings, policy: str | None, option: str) -> None:
 
 
 def _noise_note(campaign: Campaign, changes: dict[str, Any], now: Settings) -> str:
-    """What became of b and σ, where they were taken back or a policy came that could learn them."""
-    told = {"b": f"b = {now.b:g}", "sigma": "σ" if now.sigma is None else f"σ = {now.sigma:g}"}
-    gone = [option for option in NOISE if changes.get(option, ...) is None]
+    """What became of b and σ, where they were unset or the new policy could learn them."""
+    values = {"b": f"b = {now.b:g}", "sigma": "σ" if now.sigma is None else f"σ = {now.sigma:g}"}
+    unset = [option for option in NOISE if changes.get(option, ...) is None]
     learned = campaign.beliefs().learned
-    if gone and learned is not None:
+    if unset and learned is not None:
         return learned.sentence
-    if gone:  # a policy that asks for neither
+    if unset:  # a policy that asks for neither
         return " ".join(
-            "σ is not known: there are no intervals." if told[option] == "σ" else f"{told[option]} is assumed."
-            for option in gone
+            "σ is not known: there are no intervals." if values[option] == "σ" else f"{values[option]} is assumed."
+            for option in unset
         )
-    kept = [option for option in NOISE if now.parameters.get(option) is not None]
-    if now.policy == "Auto" and "policy" in changes and kept:
-        unset = " ".join(f"--unset {option}" for option in kept)
-        return f"As given: {' and '.join(told[option] for option in kept)}; `{unset}` has it learned."
+    given = [option for option in NOISE if now.parameters.get(option) is not None]
+    if now.policy == "Auto" and "policy" in changes and given:
+        options = " ".join(f"--unset {option}" for option in given)
+        return f"As given: {' and '.join(values[option] for option in given)}; `{options}` has it learned."
     return ""
 
 

@@ -1,4 +1,4 @@
-"""What the forms of a campaign's page do. Each answers with the page again: led to it, or with what is wrong."""
+"""The forms of a campaign's page: each does one thing and shows the page again, or what is wrong beside the form."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from apportion._common import validation
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.settings import SETTINGS
 from apportion.errors import ApportionError, InvalidValue
-from apportion.web.guard.users import PageWriter
+from apportion.web.guard.users import PageWriter, User
 from apportion.web.pages.campaign import campaign_page, ticket_page
-from apportion.web.pages.setting_fields import current_fields, read, said
+from apportion.web.pages.setting_fields import current_fields, in_sentence, read
 from apportion.web.pages.shared import (
     Form,
     campaign_path,
@@ -39,33 +39,25 @@ def split(request: Request, name: str, form: Form, user: PageWriter) -> Response
     try:
         given = campaign.split(optional(text(form, "budget"), "the budget"), key=key_of(form))
     except ApportionError as error:
-        return campaign_page(
-            request, user, campaign, problems={"split": str(error)}, typed=typed_of(form), status=status_of(error)
-        )
-    said = f"Ticket {given.ticket}: {money(given.budget, campaign.settings.unit)} split. Spend it so, then record."
-    return go(request, f"{campaign_path(name)}#ticket-{given.ticket}", said)
+        return _refused(request, user, campaign, form, error, "split")
+    message = f"Ticket {given.ticket}: {money(given.budget, campaign.settings.unit)} split. Spend it so, then record."
+    return go(request, f"{campaign_path(name)}#ticket-{given.ticket}", message)
 
 
 @router.post("/campaigns/{name}/tickets/{ticket}/record")
 def record(request: Request, name: str, ticket: int, form: Form, user: PageWriter) -> Response:
-    """Take in what came back."""
+    """Record outcomes."""
     campaign = open_campaign(request, name)
     alone = text(form, "back") == "ticket"
     try:
-        outcomes, amounts = told(form)
+        outcomes, amounts = outcomes_of(form)
         if not outcomes and not amounts:
             raise InvalidValue("Type at least one outcome, or tick “no data” where none will come.")
         campaign.record(ticket, outcomes, amounts or None, key=key_of(form))
     except ApportionError as error:
         if alone or ticket not in campaign.open_tickets:
-            return ticket_page(
-                request, user, campaign, ticket, problems={"record": str(error)}, typed=typed_of(form),
-                status=status_of(error),
-            )  # fmt: skip
-        return campaign_page(
-            request, user, campaign, problems={f"ticket-{ticket}": str(error)}, typed=typed_of(form),
-            status=status_of(error),
-        )  # fmt: skip
+            return _refused(request, user, campaign, form, error, "record", ticket)
+        return _refused(request, user, campaign, form, error, f"ticket-{ticket}")
     if ticket in campaign.open_tickets:
         return go(
             request,
@@ -80,12 +72,11 @@ def amend(request: Request, name: str, ticket: int, form: Form, user: PageWriter
     """Correct what was recorded: only what differs from it."""
     campaign = open_campaign(request, name)
     try:
-        outcomes, amounts = told(form)
+        outcomes, amounts = outcomes_of(form)
         lines = {line.arm: line for line in campaign.history(ticket, ticket)}
-        for arm in amounts:
-            _known_arm(arm, lines)
-        for arm in outcomes:
-            _known_arm(arm, lines)
+        for arm in (*amounts, *outcomes):
+            if arm not in lines:
+                raise InvalidValue(f"Arm '{arm}' has no part in this ticket; it has {', '.join(lines)}.")
         amounts = {arm: value for arm, value in amounts.items() if value != lines[arm].amount}
         changed = {
             arm: value for arm, value in outcomes.items() if value != lines[arm].outcome or arm in amounts
@@ -97,17 +88,9 @@ def amend(request: Request, name: str, ticket: int, form: Form, user: PageWriter
             raise InvalidValue("Nothing was changed: type the right number in place of the wrong one.")
         campaign.amend(ticket, changed, amounts or None, key=key_of(form))
     except ApportionError as error:
-        return ticket_page(
-            request, user, campaign, ticket, problems={"amend": str(error)}, typed=typed_of(form),
-            status=status_of(error),
-        )  # fmt: skip
+        return _refused(request, user, campaign, form, error, "amend", ticket)
     names = ", ".join(dict.fromkeys((*changed, *amounts)))
     return go(request, f"{campaign_path(name)}#history", f"Ticket {ticket} was corrected for {names}.")
-
-
-def _known_arm(arm: str, lines: dict[str, Any]) -> None:
-    if arm not in lines:
-        raise InvalidValue(f"Arm '{arm}' has no part in this ticket; it has {', '.join(lines)}.")
 
 
 def _emptied(form: FormData, arm: str) -> bool:
@@ -116,7 +99,7 @@ def _emptied(form: FormData, arm: str) -> bool:
 
 @router.post("/campaigns/{name}/tickets/{ticket}/close")
 def close(request: Request, name: str, ticket: int, user: PageWriter) -> Response:
-    """Give up waiting for what is still open of a ticket."""
+    """No result will come for what is still open of a ticket."""
     campaign = open_campaign(request, name)
     campaign.close(ticket)
     return go(request, f"{campaign_path(name)}#next", f"Ticket {ticket} is closed: no more data will come for it.")
@@ -128,12 +111,10 @@ def arms(request: Request, name: str, form: Form, user: PageWriter) -> Response:
     campaign = open_campaign(request, name)
     arm = text(form, "arm")
     try:
-        said = _change_arm(campaign, text(form, "action"), arm, form)
+        message = _change_arm(campaign, text(form, "action"), arm, form)
     except ApportionError as error:
-        return campaign_page(
-            request, user, campaign, problems={"arms": str(error)}, typed=typed_of(form), status=status_of(error)
-        )
-    return go(request, f"{campaign_path(name)}#arms", said)
+        return _refused(request, user, campaign, form, error, "arms")
+    return go(request, f"{campaign_path(name)}#arms", message)
 
 
 def _change_arm(campaign: Campaign, action: str, arm: str, form: FormData) -> str:
@@ -168,16 +149,13 @@ def settings(request: Request, name: str, form: Form, user: PageWriter) -> Respo
             return go(request, f"{campaign_path(name)}#settings", "Nothing was changed.")
         now = campaign.change(**changes)
     except ApportionError as error:
-        return campaign_page(
-            request, user, campaign, problems={"settings": str(error)}, typed=typed_of(form),
-            status=status_of(error),
-        )  # fmt: skip
-    freed = [option for option in ("b", "sigma") if changes.get(option, ...) is None and option in now.assumed]
-    kept = [said(SETTINGS[option], getattr(now, option)) for option in changes if option not in freed]
-    sentences = [f"Saved: {', '.join(kept)}."] if kept else ["Saved."]
-    if freed:
-        names = " and ".join(SETTINGS[option].noun for option in freed)
-        sentences.append(f"From now on {names} {'is' if len(freed) == 1 else 'are'} learned from the outcomes.")
+        return _refused(request, user, campaign, form, error, "settings")
+    unset = [option for option in ("b", "sigma") if changes.get(option, ...) is None and option in now.assumed]
+    saved = [in_sentence(SETTINGS[option], getattr(now, option)) for option in changes if option not in unset]
+    sentences = [f"Saved: {', '.join(saved)}."] if saved else ["Saved."]
+    if unset:
+        names = " and ".join(SETTINGS[option].noun for option in unset)
+        sentences.append(f"From now on {names} {'is' if len(unset) == 1 else 'are'} learned from the outcomes.")
     return go(request, f"{campaign_path(name)}#settings", " ".join(sentences))
 
 
@@ -197,6 +175,22 @@ def _changes(campaign: Campaign, form: FormData) -> dict[str, Any]:
     return found
 
 
+def _refused(
+    request: Request,
+    user: User,
+    campaign: Campaign,
+    form: FormData,
+    error: ApportionError,
+    part: str,
+    ticket: int | None = None,
+) -> Response:
+    """The page again, or that of a ticket, with what is wrong beside the part it belongs to."""
+    shown: dict[str, Any] = {"problems": {part: str(error)}, "typed": typed_of(form), "status": status_of(error)}
+    if ticket is None:
+        return campaign_page(request, user, campaign, **shown)
+    return ticket_page(request, user, campaign, ticket, **shown)
+
+
 # What was typed
 
 
@@ -205,8 +199,8 @@ def typed_of(form: FormData) -> dict[str, str]:
     return {name: value for name, value in form.multi_items() if isinstance(value, str)}
 
 
-def told(form: FormData) -> tuple[dict[str, float | None], dict[str, float]]:
-    """Outcomes and amounts really spent, by arm name; None for "no data"; what is empty was not told."""
+def outcomes_of(form: FormData) -> tuple[dict[str, float | None], dict[str, float]]:
+    """Outcomes and amounts really spent, by arm name; None for "no data"; empty fields are left out."""
     outcomes: dict[str, float | None] = {}
     amounts: dict[str, float] = {}
     for field in form:

@@ -88,7 +88,7 @@ def read(setting: Setting, typed: str) -> Any:
     return whole(typed, setting.noun) if setting.kind == "whole" else optional(typed, setting.noun)
 
 
-def said(setting: Setting, value: Any) -> str:
+def in_sentence(setting: Setting, value: Any) -> str:
     """A setting and its value in a sentence: 'level 99.9%', 'half-life 12'."""
     if setting.kind == "flag":
         return f"{setting.noun} {setting.words[value]}"

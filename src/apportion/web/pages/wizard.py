@@ -1,4 +1,4 @@
-"""A new campaign in a few steps on one page: what is split, what a small amount tells, bounds, a look ahead."""
+"""A new campaign in a few steps on one page: what is split, how outcomes vary, more settings, a preview."""
 
 from __future__ import annotations
 
@@ -32,9 +32,11 @@ from apportion.web.shared import db_of, plain
 
 router = APIRouter(include_in_schema=False)
 
-ROWS = 3
+# Rows for arms, at the beginning and at most.
+FIRST_ROWS = 3
 MOST_ROWS = 500
-DIFFERENCES = "30"
+# By how many percent the arms of the preview differ, unless someone says.
+USUAL_DIFFERENCE = "30"
 # The settings that have a place of their own on the page; pinned is a smallest and largest share that are the same.
 PLACED = ("budget", "unit", "whole", "minimise", "minimum", "maximum", "pinned", "b")
 SPECIAL = tuple(name for name in SETTINGS if name not in PLACED)
@@ -56,7 +58,7 @@ CHOICES = (
     Choice("half", 0.5, "Yes, half as much",
            "Many small independent results add up: clicks, orders, patients, parts."),
     Choice("more", 0.75, "More than half, about 70%",
-           "Part of the luck is shared by the whole period, like the weather or the news. A small amount shows "
+           "Part of the variation is shared by the whole period, like the weather or the news. A small amount shows "
            "most of it."),
     Choice("all", 1.0, "Just as much",
            "The outcome is the amount times a rate that is the same for 1 and for 1,000: prices of shares, interest, "
@@ -71,8 +73,8 @@ CHOICES = (
 )  # fmt: skip
 
 
-class Wanted(NamedTuple):
-    """What was asked for: the options of `Campaign.create`, and how the preview is to be played."""
+class Filled(NamedTuple):
+    """The form as it was filled in: the options of `Campaign.create`, and what the preview simulates."""
 
     options: dict[str, Any]
     centre: float
@@ -84,15 +86,17 @@ class Wanted(NamedTuple):
 
 
 @router.get("/new")
-def ask(request: Request, user: PageReader) -> HTMLResponse:
+def empty_form(request: Request, user: PageReader) -> HTMLResponse:
     """The empty form."""
     if user.scope != "write":
         raise Refused(403, f"Token '{user.name}' may only read: to begin a campaign takes one of scope write.")
-    return _page(request, user, {"choice": CHOICES[0].key, "differences": DIFFERENCES, "centre": "1"}, _blank(ROWS))
+    return _page(
+        request, user, {"choice": CHOICES[0].key, "differences": USUAL_DIFFERENCE, "centre": "1"}, _blank(FIRST_ROWS)
+    )
 
 
 @router.post("/new")
-def take(request: Request, form: Form, user: PageWriter) -> Response:
+def submit(request: Request, form: Form, user: PageWriter) -> Response:
     """A longer form, a fit, a preview, or the campaign itself: as the button says."""
     typed, rows = typed_of(form), _rows(form)
     action = text(form, "action") or "create"
@@ -104,18 +108,18 @@ def take(request: Request, form: Form, user: PageWriter) -> Response:
             typed, rows = _fitted(form, typed, rows)
             more["fresh_fit"] = True
         elif action == "preview":
-            wanted = _wanted(typed, rows)
+            filled = _filled(typed, rows)
             found = preview(
-                wanted.options, centre=wanted.centre, spread=wanted.spread, means=wanted.means, b=wanted.b,
-                sigma=wanted.sigma,
+                filled.options, centre=filled.centre, spread=filled.spread, means=filled.means, b=filled.b,
+                sigma=filled.sigma,
             )  # fmt: skip
             more["found"] = found
-            more["said"] = in_words(found, wanted.options)
+            more["sentences"] = in_words(found, filled.options)
             if typed.get("take_in"):
-                more["said"].append(
+                more["sentences"].append(
                     "The history is left out of this: with it the campaign knows more from the start."
                 )
-            more["chart"] = plain({**found._asdict(), "arms": wanted.options["arms"], "unit": typed.get("unit")})
+            more["chart"] = plain({**found._asdict(), "arms": filled.options["arms"], "unit": typed.get("unit")})
         else:
             return _begin(request, form, typed, rows)
     except ApportionError as error:
@@ -130,7 +134,7 @@ def _page(
     values = {"problems": {}, **more}
     fields = new_fields(typed, ("auto", *(name for name in policy_names(0.5, 1.0, "Odds") if name != "Auto")))
     return page(
-        request, "wizard.html", user, typed=typed, rows=rows, choices=CHOICES, fitted=_kept_fit(typed),
+        request, "wizard.html", user, typed=typed, rows=rows, choices=CHOICES, fitted=_fit_in_form(typed),
         fields=fields, special=SPECIAL,
         special_given=any(fields[name].value not in ("", fields[name].placeholder) for name in SPECIAL), **values,
     )  # fmt: skip
@@ -144,13 +148,13 @@ def _rows(form: FormData) -> list[dict[str, str]]:
     """The arms as they were typed: names and bounds of a row stay together."""
     columns = [[str(value).strip() for value in form.getlist(name)] for name in ("arm", "minimum", "maximum")]
     found = [{"arm": arm, "minimum": low, "maximum": high} for arm, low, high in zip(*columns)][:MOST_ROWS]
-    return found or _blank(ROWS)
+    return found or _blank(FIRST_ROWS)
 
 
 # What was typed, as options
 
 
-def _wanted(typed: dict[str, str], rows: list[dict[str, str]]) -> Wanted:
+def _filled(typed: dict[str, str], rows: list[dict[str, str]]) -> Filled:
     def given(name: str) -> str:
         return typed.get(name, "").strip()
 
@@ -168,7 +172,7 @@ def _wanted(typed: dict[str, str], rows: list[dict[str, str]]) -> Wanted:
     if not given("budget"):
         raise InvalidValue("The budget per period is missing: write it in step 1.")
     budget = number(given("budget"), "the budget")
-    fitted = _kept_fit(typed)
+    fitted = _fit_in_form(typed)
     b = world = _b(typed, fitted)
     auto = (given("policy") or "auto").lower() == "auto"
     if typed.get("choice") == "history" and typed.get("take_in") and not typed.get("fix") and auto:
@@ -185,7 +189,7 @@ def _wanted(typed: dict[str, str], rows: list[dict[str, str]]) -> Wanted:
     # What a swing or a fit says of σ is for one b only: where Auto is to learn b, it learns σ with it.
     learns = b is None and auto and not given("sigma")
     centre = number(given("centre") or "1", "what one unit brings")
-    apart = number((given("differences") or DIFFERENCES).rstrip("% "), "the difference between arms")
+    apart = number((given("differences") or USUAL_DIFFERENCE).rstrip("% "), "the difference between arms")
     options = {
         name: SETTINGS[name].check(read(SETTINGS[name], given(name))) for name in (*SPECIAL, "unit") if given(name)
     }
@@ -201,7 +205,7 @@ def _wanted(typed: dict[str, str], rows: list[dict[str, str]]) -> Wanted:
     }
     means = {str(arm): float(mean) for arm, mean in (fitted or {}).get("means", {}).items()}
     scale = abs(centre) if not means else max(abs(sum(means.values()) / len(means)), 1e-300)
-    return Wanted(options, centre, abs(apart) / 100.0 * scale * (0.5 if means else 1.0), means, world, sigma)
+    return Filled(options, centre, abs(apart) / 100.0 * scale * (0.5 if means else 1.0), means, world, sigma)
 
 
 def _b(typed: dict[str, str], fitted: dict[str, Any] | None) -> float | None:
@@ -258,7 +262,7 @@ def _fitted(
         fit = fit_noise(path, **_columns(typed))
     content = {
         "b": round(fit.b, 4), "sigma": float(f"{fit.sigma:.6g}"), "means": fit.means,
-        "said": fit.summary().splitlines(), "file": path.name,
+        "sentences": fit.summary().splitlines(), "file": path.name,
     }  # fmt: skip
     known = {**typed, "fitted": json.dumps(content), "choice": "history"}
     if not any(row["arm"] for row in rows):
@@ -266,7 +270,7 @@ def _fitted(
     return known, rows
 
 
-def _kept_fit(typed: dict[str, str]) -> dict[str, Any] | None:
+def _fit_in_form(typed: dict[str, str]) -> dict[str, Any] | None:
     """The fit that goes along in the form, if there is one that makes sense."""
     try:
         fitted = json.loads(typed.get("fitted") or "null")
@@ -276,7 +280,7 @@ def _kept_fit(typed: dict[str, str]) -> dict[str, Any] | None:
             "b": min(max(float(fitted["b"]), 0.0), 1.0),
             "sigma": float(fitted["sigma"]),
             "means": {str(arm): float(mean) for arm, mean in dict(fitted["means"]).items()},
-            "said": [str(line) for line in list(fitted["said"])[:12]],
+            "sentences": [str(line) for line in list(fitted["sentences"])[:12]],
             "file": str(fitted["file"]),
         }
     except (ValueError, TypeError, LookupError, AttributeError):
@@ -291,12 +295,12 @@ def _begin(request: Request, form: FormData, typed: dict[str, str], rows: list[d
     if not typed.get("name", "").strip():
         raise InvalidValue("The campaign needs a name: write one in step 1.")
     name = campaign_name(typed["name"].strip())
-    wanted, db = _wanted(typed, rows), db_of(request)
+    filled, db = _filled(typed, rows), db_of(request)
     if name in Campaign.names(db):
         raise Conflict(f"There is a campaign '{name}' already; choose another name in step 1.")
     file = _upload(form)
     if not typed.get("take_in"):
-        Campaign.create(name, db=db, **wanted.options)
+        Campaign.create(name, db=db, **filled.options)
         return go(request, f"{campaign_path(name)}#next", f"Campaign {name} is begun. Ask for its first split.")
     if file is None:
         raise InvalidValue(
@@ -305,8 +309,8 @@ def _begin(request: Request, form: FormData, typed: dict[str, str], rows: list[d
     columns = {**_columns(typed), "date": typed.get("column_date", "").strip() or "date"}
     with _saved(file) as path:
         read_history(path, **columns)  # what is wrong with it is said before anything is begun
-        campaign = Campaign.create(name, db=db, **wanted.options)
+        campaign = Campaign.create(name, db=db, **filled.options)
         done = import_history(campaign, path, add_arms=True, **columns)
     rows_in = f"1 row of {done.file} was" if done.rows == 1 else f"{done.rows} rows of {done.file} were"
-    said = f"Campaign {name} is begun, and {rows_in} taken in. Ask for the next split."
-    return go(request, f"{campaign_path(name)}#next", said)
+    message = f"Campaign {name} is begun, and {rows_in} taken in. Ask for the next split."
+    return go(request, f"{campaign_path(name)}#next", message)
