@@ -1,5 +1,9 @@
 """Ctrl-C at the worst moments of a write, and databases that go back: the log and the memory stay one."""
 
+import itertools
+import sys
+import threading
+
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine.default import DefaultDialect
@@ -114,6 +118,41 @@ def test_connections_that_were_lost_to_interrupts_are_not_waited_for(sqlite, mon
             with pytest.raises(KeyboardInterrupt):
                 campaign.split()
     assert campaign.split().ticket == 1
+
+
+def interrupted_at(step, files, act):
+    """Whether Ctrl-C came, at that step of the code in these files."""
+    steps = itertools.count()
+
+    def follow(frame, event, argument):
+        if event in ("line", "return") and next(steps) == step:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return follow
+
+    before = sys.gettrace()
+    sys.settrace(lambda frame, event, argument: follow if frame.f_code.co_filename.endswith(files) else None)
+    try:
+        act()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def test_an_interrupt_in_the_queue_of_connections_leaves_it_usable(sqlite):
+    engine = engine_for(database_url(sqlite))
+    files = ("storage/connections.py", "sqlalchemy/util/queue.py", "threading.py")
+    for step in itertools.count():
+        came = interrupted_at(step, files, lambda: engine.connect().close())
+        other = threading.Thread(target=lambda: engine.connect().close(), daemon=True)
+        other.start()
+        other.join(60)
+        assert not other.is_alive()
+        if not came:
+            break
+    assert step > 3
 
 
 def test_who_catches_an_interrupt_within_a_block_goes_on_without_the_verb(campaign, db, monkeypatch):

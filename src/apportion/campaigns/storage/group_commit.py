@@ -53,7 +53,7 @@ class WriteGroup:
         self.undo: list[Callable[[], None]] = []
 
     def finish(self, error: BaseException | None = None) -> None:
-        """Commit, or roll everything back where something failed; then let the members go."""
+        """Commit, or roll everything back where something failed; then let the threads that wait go on."""
         try:
             try:
                 if error is None:
@@ -87,7 +87,7 @@ class WriteGroup:
         return None
 
     def rollback_current(self) -> bool:
-        """Undo the write that is under way, and leave those before it; False where the database cannot."""
+        """Undo the write in progress, and leave those before it; False where the database cannot."""
         if self.current is None or self.writes == 0:
             return False
         try:
