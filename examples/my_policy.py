@@ -11,11 +11,11 @@ class Leading(Policy):
 
     explore: float = 0.1
 
-    def allocate(self, period, seen, memory, rng, shares):
+    def allocate(self, period, sums, memory, rng, shares):
         """Runs as plain Python in live use, and compiled in simulations."""
         leader = 0
         for arm in range(len(shares)):
-            if seen.reward[arm] * seen.resource[leader] > seen.reward[leader] * seen.resource[arm]:
+            if sums.reward[arm] * sums.resource[leader] > sums.reward[leader] * sums.resource[arm]:
                 leader = arm
         explore = self.explore if period.number > 1 else 1.0
         for arm in range(len(shares)):

@@ -157,7 +157,7 @@ def test_what_a_bound_gives_is_not_taken_for_the_policys_opinion():
 
 def test_a_policy_that_fails_leaves_the_generator_where_it_was():
     class Fails(ap.Policy):
-        def allocate(self, period, seen, memory, rng, shares):
+        def allocate(self, period, sums, memory, rng, shares):
             rng.random()
             memory[0] = 5.0
             if period.number == 2:
@@ -678,7 +678,7 @@ def test_a_policy_may_remember_infinity():
         def initial_memory(self, arms):
             return np.full(arms, math.inf)
 
-        def allocate(self, period, seen, memory, rng, shares):
+        def allocate(self, period, sums, memory, rng, shares):
             for arm in range(len(shares)):
                 shares[arm] = 1.0 / len(shares) if memory[arm] == math.inf else 0.0
 
@@ -690,7 +690,7 @@ def test_numpy_parameters_of_ones_own_policy_are_saved():
     class Counts(ap.Policy):
         count: int = 3
 
-        def allocate(self, period, seen, memory, rng, shares):
+        def allocate(self, period, sums, memory, rng, shares):
             shares[:] = 1.0 / len(shares)
 
     restored = ap.Allocator.from_json(make(Counts(np.int64(5))).to_json())

@@ -278,7 +278,7 @@ def test_the_parameters_of_a_policy_may_be_any_kind_of_number(sqlite):
     class Weighed(ap.Policy):
         weight: float
 
-        def allocate(self, period, seen, memory, rng, shares):
+        def allocate(self, period, sums, memory, rng, shares):
             shares[0], shares[1] = self.weight, 1.0 - self.weight
 
     campaign = ap.Campaign.create("c", ARMS, budget=100, policy=Weighed(Fraction(1, 4)), db=sqlite)

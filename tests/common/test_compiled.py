@@ -75,14 +75,14 @@ def favouring(favourite):
     if favourite == 0:
 
         class Favourite(ap.Policy):
-            def allocate(self, period, seen, memory, rng, shares):
+            def allocate(self, period, sums, memory, rng, shares):
                 for arm in range(len(shares)):
                     shares[arm] = 1.0 if arm == 0 else 0.0
 
     else:
 
         class Favourite(ap.Policy):
-            def allocate(self, period, seen, memory, rng, shares):
+            def allocate(self, period, sums, memory, rng, shares):
                 for arm in range(len(shares)):
                     shares[arm] = 1.0 if arm == 1 else 0.0
 
@@ -108,7 +108,7 @@ POLICY = """
 import apportion as ap
 
 class Mine(ap.Policy):
-    def allocate(self, period, seen, memory, rng, shares):
+    def allocate(self, period, sums, memory, rng, shares):
         for arm in range(len(shares)):
             shares[arm] = 1.0 if arm == {favourite} else 0.0
 """

@@ -153,9 +153,9 @@ def test_precision_is_one_over_the_simulated_variance(b):
 @pytest.mark.parametrize("b", [0.0, 0.5, 1.0])
 def test_an_amount_of_zero_adds_nothing(b):
     """0^0 is 1 in floating point: at b = 0 the noise, at b = 1 the information would be counted."""
-    seen = sums_of((0.5, 0.0, 0.25), (1.0, 7.0, 2.0), b)
+    sums = sums_of((0.5, 0.0, 0.25), (1.0, 7.0, 2.0), b)
     without = sums_of((0.5, 0.25), (1.0, 2.0), b)
-    assert [values.tolist() for values in seen] == [values.tolist() for values in without]
+    assert [values.tolist() for values in sums] == [values.tolist() for values in without]
     blocked = estimators.blocked([[0.5], [0.0], [0.25]], [[1.0], [7.0], [2.0]], b, ends=[3])
     plain = estimators.blocked([[0.5], [0.25]], [[1.0], [2.0]], b, ends=[2])
     assert blocked == plain

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from apportion.errors import IncompatibleState, InvalidValue
 from apportion.model.exact_sums import Statistics
-from apportion.model.sums import MANY_ARMS, Sums, terms, weights
+from apportion.model.sums import MANY_ARMS, Sums, outcome_terms, powers_of
 
 ORDERS = (0.0, 0.3, 0.5, 0.75, 1.0)
 # Twenty orders of magnitude and both signs: sums of such numbers in floating point depend on the order.
@@ -30,7 +30,7 @@ def bits(past):
 def term_values(amount, outcome, b):
     """What one outcome adds; computed on arrays, as there the power is rounded otherwise than for a number."""
     with np.errstate(all="ignore"):
-        found = terms(np.array([outcome]), weights(np.array([amount]), b))
+        found = outcome_terms(np.array([outcome]), powers_of(np.array([amount]), b))
     return [float(np.ravel(term)[0]) for term in found]
 
 

@@ -218,7 +218,7 @@ def test_a_window_refuses_what_contradicts_it_and_changes_nothing():
     before = past.to_dict()
     with pytest.raises(ap.Conflict, match="Arm 0 already has an outcome in period 1"):
         past.update([1.0, 1.0], [1.0, 2.0])
-    with pytest.raises(ap.Conflict, match="was not told about period 1"):
+    with pytest.raises(ap.Conflict, match="not those recorded for period 1"):
         past.revert([1.0, 1.0], [9.0, math.nan])
     with pytest.raises(ap.InvalidValue, match="one number per arm"):
         past.update([1.0], [1.0])

@@ -26,7 +26,7 @@ class Newcomer(Policy):
     zeal: float = parameter(Number(above=0.0, help="how keen it is"), default=2.0)
     rule = "is new here"
 
-    def allocate(self, period, seen, memory, rng, shares):
+    def allocate(self, period, sums, memory, rng, shares):
         for arm in range(len(shares)):
             shares[arm] = 1.0 / len(shares)
 """
@@ -100,21 +100,21 @@ def test_a_policy_and_a_noise_family_are_found_at_every_door(tmp_path):
     command = [sys.executable, "-c", LOOK, str(REPOSITORY / "docs" / "tools" / "generate.py")]
     found = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert found.returncode == 0, found.stderr
-    seen = json.loads(found.stdout)
+    sums = json.loads(found.stdout)
 
-    assert Path(seen["module"]).parent == copy
-    assert seen["listed"] == ["Cosine", "Newcomer"]
-    assert seen["registry"]
-    assert seen["chosen"] == "Newcomer(b=0.75)"
-    [offered] = seen["laboratory"]
+    assert Path(sums["module"]).parent == copy
+    assert sums["listed"] == ["Cosine", "Newcomer"]
+    assert sums["registry"]
+    assert sums["chosen"] == "Newcomer(b=0.75)"
+    [offered] = sums["laboratory"]
     assert offered["rule"] == "Is new here."
     assert [(each["name"], each["default"], each["hint"]) for each in offered["parameters"]] == [
         ("zeal", 2.0, "how keen it is"),
         ("b", None, "the b it is given; empty: the true one"),
     ]
-    [family] = seen["noises"]
+    [family] = sums["noises"]
     assert (family["title"], family["parameters"]) == ("Cosine of an angle", {"name": "cosine", "turns": 1.0})
-    assert "::: apportion.Newcomer" in seen["reference"]
-    assert "| `zeal` | a number above 0 | `2.0` |" in seen["reference"]
-    assert seen["shares"] == {"x": 5.0, "y": 5.0}
-    assert seen["noise"] == "Cosine(turns=1.0)"
+    assert "::: apportion.Newcomer" in sums["reference"]
+    assert "| `zeal` | a number above 0 | `2.0` |" in sums["reference"]
+    assert sums["shares"] == {"x": 5.0, "y": 5.0}
+    assert sums["noise"] == "Cosine(turns=1.0)"

@@ -14,9 +14,9 @@ import apportion as ap
 from apportion.allocation.beliefs import Beliefs
 from apportion.errors import IncompatibleState, InvalidValue
 from apportion.inference.fit.likelihood import Data
-from apportion.inference.learning import ORDERS, Learned, learned, sums_for, weigh_orders
+from apportion.inference.learning import EXPONENTS, Learned, learned, posterior_over_b, sums_for
 from apportion.model.exact_sums import Statistics
-from apportion.model.sums import Grid, GridSums, no_sums, observe, weights
+from apportion.model.sums import Grid, GridSums, no_sums, observe, powers_of
 from apportion.policies.contract import Period, decide_now
 from apportion.studies.leaderboard.suite import SUITE
 
@@ -34,7 +34,7 @@ def history(b, sigma=0.5, arms=3, periods=60, seed=0, unit=1.0):
     return amounts, amounts * means + amounts**b * sigma * rng.standard_normal(amounts.shape)
 
 
-def told(amounts, outcomes, b=ORDERS, half_life=None):
+def told(amounts, outcomes, b=EXPONENTS, half_life=None):
     past = Statistics(amounts.shape[1], b, half_life)
     for row, result in zip(amounts, outcomes):
         past.advance()
@@ -44,15 +44,15 @@ def told(amounts, outcomes, b=ORDERS, half_life=None):
 
 @pytest.mark.parametrize("unit", [1.0, 5000.0])
 def test_the_grid_holds_the_restricted_likelihood(unit):
-    """Against `inference.fit`, which works on the whole history; the belief at the orders is the likelihood there."""
+    """Against `inference.fit`, which works on the whole history: at the exponents it is the likelihood."""
     amounts, outcomes = history(0.7, unit=unit)
-    seen = told(amounts, outcomes).sums()
-    chances, log_variance = np.empty(len(ORDERS)), np.empty(len(ORDERS))
-    weigh_orders(seen, 0.0, chances, log_variance)
+    sums = told(amounts, outcomes).sums()
+    posterior, log_variance = np.empty(len(EXPONENTS)), np.empty(len(EXPONENTS))
+    posterior_over_b(sums, 0.0, posterior, log_variance)
     codes = np.tile(np.arange(amounts.shape[1]), len(amounts))
     data = Data(codes, amounts.ravel(), outcomes.ravel(), per_arm=False)
-    height = data.log_likelihood(np.array(ORDERS))
-    density = chances / np.r_[1.0, np.full(len(ORDERS) - 2, 2.0), 1.0]
+    height = data.log_likelihood(np.array(EXPONENTS))
+    density = posterior / np.r_[1.0, np.full(len(EXPONENTS) - 2, 2.0), 1.0]
     kept = density > 1e-9 * density.max()
     assert kept.sum() > 1
     assert np.log(density[kept] / density.max()) == pytest.approx(height[kept] - height.max(), abs=1e-6)
@@ -97,7 +97,7 @@ def test_equal_amounts_say_nothing_about_b():
 
 
 def test_nothing_told_and_outcomes_without_noise_give_finite_beliefs():
-    nothing = learned(no_sums(Grid(ORDERS), 3))
+    nothing = learned(no_sums(Grid(EXPONENTS), 3))
     assert nothing.b == pytest.approx(0.5)
     assert math.isnan(nothing.sigma)
     assert "even" in nothing.sentence
@@ -164,21 +164,21 @@ def test_the_sums_of_a_grid_survive_json_and_forget_with_a_half_life():
         Statistics.from_dict(broken)
 
 
-@pytest.mark.parametrize("orders", [[], [0.5, 0.1], [0.0, 0.1, 0.5], [0.5, 1.2]])
-def test_orders_that_are_none_are_refused(orders):
+@pytest.mark.parametrize("exponents", [[], [0.5, 0.1], [0.0, 0.1, 0.5], [0.5, 1.2]])
+def test_exponents_that_are_none_are_refused(exponents):
     with pytest.raises(InvalidValue, match="`b` must be"):
-        Statistics(2, orders)
+        Statistics(2, exponents)
 
 
 def test_simulation_and_live_use_keep_the_same_sums_and_no_true_b_gets_in():
     amounts, outcomes = history(0.4)
-    seen = no_sums(Grid(ORDERS), 3)
+    sums = no_sums(Grid(EXPONENTS), 3)
     for row, result in zip(amounts, outcomes):
         for arm in range(3):
             # The weights of another b: only the amount may count.
-            observe(seen, arm, result[arm], weights(row[arm], 0.9))
-    assert isinstance(seen, GridSums)
-    for ours, theirs in zip(seen, told(amounts, outcomes).sums()):
+            observe(sums, arm, result[arm], powers_of(row[arm], 0.9))
+    assert isinstance(sums, GridSums)
+    for ours, theirs in zip(sums, told(amounts, outcomes).sums()):
         assert ours == pytest.approx(theirs, rel=1e-12)
 
 
@@ -388,11 +388,11 @@ def test_it_learns_in_every_way_of_counting(sqlite, way):
 
 
 def test_the_noise_that_is_shown_is_not_read_off_traces():
-    """One arm of ten gets nearly everything, b lies between two orders of the grid, σ is 2.
+    """One arm of ten gets nearly everything, b lies between two exponents of the grid, σ is 2.
 
     Read off all outcomes it was 2.6. Error budget: the standard error of σ is 2/√(2·5000) = 0.02, five of them.
     """
-    rng, past = np.random.default_rng(1), Statistics(arms=10, b=ORDERS)
+    rng, past = np.random.default_rng(1), Statistics(arms=10, b=EXPONENTS)
     for number in range(1, 5001):
         amounts = np.full(10, number**-1.5 / 10)
         amounts[0] = 1.0 - amounts[1:].sum()

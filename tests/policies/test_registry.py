@@ -19,7 +19,7 @@ import apportion as ap
 class {name}(ap.Policy):
     b: float = 0.5
 
-    def allocate(self, period, seen, memory, rng, shares):
+    def allocate(self, period, sums, memory, rng, shares):
         for arm in range(len(shares)):
             shares[arm] = 1.0 if arm == {arm} else 0.0
 """

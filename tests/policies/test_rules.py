@@ -393,7 +393,7 @@ def test_a_parameter_of_ones_own_is_checked_by_its_constraint():
         power: float = parameter(Number(above=0.0, help="how far"), default=2.0)
         free: object = "anything"
 
-        def allocate(self, period, seen, memory, rng, shares):
+        def allocate(self, period, sums, memory, rng, shares):
             for arm in range(len(shares)):
                 shares[arm] = 1.0 / len(shares)
 
@@ -434,12 +434,12 @@ class Proportional(ap.Policy):
 
     b: float = 0.75
 
-    def allocate(self, period, seen, memory, rng, shares):
+    def allocate(self, period, sums, memory, rng, shares):
         total = 0.0
         for arm in range(len(shares)):
             shares[arm] = 1.0
-            if seen.resource[arm] > 0.0:
-                shares[arm] = 1e-3 + abs(seen.reward[arm] / seen.resource[arm])
+            if sums.resource[arm] > 0.0:
+                shares[arm] = 1e-3 + abs(sums.reward[arm] / sums.resource[arm])
             total += shares[arm]
         for arm in range(len(shares)):
             shares[arm] /= total
@@ -450,7 +450,7 @@ def test_a_policy_of_ones_own_keeps_the_contract():
 
 
 class Negative(ap.Policy):
-    def allocate(self, period, seen, memory, rng, shares):
+    def allocate(self, period, sums, memory, rng, shares):
         for arm in range(len(shares)):
             shares[arm] = 1.0 / len(shares)
         if len(shares) > 1:
@@ -458,21 +458,21 @@ class Negative(ap.Policy):
 
 
 class Lavish(ap.Policy):
-    def allocate(self, period, seen, memory, rng, shares):
+    def allocate(self, period, sums, memory, rng, shares):
         for arm in range(len(shares)):
             shares[arm] = 1.0 / len(shares) + 1e-6
 
 
 class Undefined(ap.Policy):
-    def allocate(self, period, seen, memory, rng, shares):
+    def allocate(self, period, sums, memory, rng, shares):
         for arm in range(len(shares)):
-            shares[arm] = seen.reward[arm] / seen.reward[arm]
+            shares[arm] = sums.reward[arm] / sums.reward[arm]
 
 
 class Peeks(ap.Policy):
     """Looks up the call stack for what is yet to come: the one way left, and it is caught."""
 
-    def allocate(self, period, seen, memory, rng, shares):
+    def allocate(self, period, sums, memory, rng, shares):
         shares[:] = 1.0 / len(shares)
         caller = sys._getframe()
         while caller is not None:
@@ -487,7 +487,7 @@ class Peeks(ap.Policy):
 class Ordered(ap.Policy):
     """The first arm is better by decree."""
 
-    def allocate(self, period, seen, memory, rng, shares):
+    def allocate(self, period, sums, memory, rng, shares):
         for arm in range(len(shares)):
             shares[arm] = 2.0 * (len(shares) - arm) / (len(shares) * (len(shares) + 1.0))
 
@@ -495,7 +495,7 @@ class Ordered(ap.Policy):
 class Moody(ap.Policy):
     """Keeps chance of its own."""
 
-    def allocate(self, period, seen, memory, rng, shares):
+    def allocate(self, period, sums, memory, rng, shares):
         MOODS.append(period.number)
         shares[:] = 0.0
         shares[0 if MOODS.count(1) % 2 else 1] = 1.0
@@ -577,7 +577,7 @@ class Renamed(ap.Odds):
 class Cautious(ap.Odds):
     """Half of what Odds would do, half even; its record is that of Odds."""
 
-    def allocate(self, period, seen, memory, rng, shares):
+    def allocate(self, period, sums, memory, rng, shares):
         for arm in range(len(shares)):
             shares[arm] = 1.0 / len(shares) + 0.0 * self.sigma
 

@@ -26,7 +26,7 @@ class Lazy(Policy):
         """What happens in another process."""
         time.sleep(self.wait)
 
-    def allocate(self, period, seen, memory, rng, shares):
+    def allocate(self, period, sums, memory, rng, shares):
         for arm in range(len(shares)):
             shares[arm] = 1.0 / len(shares)
 

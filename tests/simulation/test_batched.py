@@ -31,7 +31,7 @@ class UpperQuantile(IndexPolicy):
 class Stubborn(ap.UCB):
     """Keeps the grades of UCB and decides in another way."""
 
-    def allocate(self, period, seen, memory, rng, shares):
+    def allocate(self, period, sums, memory, rng, shares):
         for arm in range(len(shares)):
             shares[arm] = 1.0 if arm == 1 else 0.0
 

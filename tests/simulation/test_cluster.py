@@ -103,7 +103,7 @@ POLICY = """\
 from apportion import Policy
 
 class Own(Policy):
-    def allocate(self, period, seen, memory, rng, shares):
+    def allocate(self, period, sums, memory, rng, shares):
         for arm in range(len(shares)):
             shares[arm] = 0.0
         shares[(period.number + 1) % len(shares)] = 1.0

@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 import apportion as ap
-from apportion.model.sums import weights
-from apportion.policies.elimination import elimination_radius
+from apportion.model.sums import powers_of
+from apportion.policies.elimination import ANYTIME, elimination_radius
 from apportion.simulation.engines.dense import Dense
 from apportion.simulation.engines.leaping.crossings import event_bound, largest_sag
 from apportion.simulation.engines.leaping.eligibility import LONGEST_HORIZON, POLICIES, why_not
@@ -193,7 +193,7 @@ def laid_out(case):
         shares = np.stack([1 - 2 * small, small, small], axis=1)
     else:
         shares = np.tile([1 - 2e-12, 1e-12, 1e-12], (last, 1))
-    powers = weights(shares, b)
+    powers = powers_of(shares, b)
     exponent = walk_exponent(sums, b)
     past, inside = (powers._make(x[part] for x in powers) for part in (slice(first), slice(first, None)))
     for arm in range(arms):
@@ -207,7 +207,7 @@ def laid_out(case):
         if hasattr(sums, "reward"):
             sums.resource[arm], sums.noise[arm] = past.amount[:, arm].sum(), past.noise[:, arm].sum()
             sums.reward[arm] = sums.resource[arm] * mean + noise * sums.noise[arm] ** 0.5
-    interval, work = Interval(0, first, last, 0, weights(shares[first, 0], b)), make_workspace(last, arms)
+    interval, work = Interval(0, first, last, 0, powers_of(shares[first, 0], b)), make_workspace(last, arms)
     work.shares[:] = shares[first]
     fill_power_sums(record, interval, first, exponent, b, False, work)
     for arm in range(arms):
@@ -245,7 +245,7 @@ def happened_inside(case, paths, rng):
         return (np.argmax(score / information, axis=2) != 0).any(axis=1)
     resource = sums.resource[0] + np.cumsum(inside.amount[:, 0])
     variance = sums.noise[0] + np.cumsum(inside.noise[:, 0])
-    if record.kind == 3:
+    if record.radius == ANYTIME:
         estimate = (sums.score + (information - sums.information) * means + 3 ** (world.b - 1) * noise) / information
     else:
         reward = sums.reward + np.cumsum(inside.amount, axis=0) * means + 3**-world.b * noise
@@ -294,7 +294,7 @@ def test_all_pairs_of_many_arms_are_counted_once_or_bounded():
     arms, first, last = 40, 1000, 1500
     policy = ap.SuccessiveElimination(b=0.75, horizon=10**5).prepared(arms, 10**5)
     rng = np.random.default_rng(5)
-    powers = weights(1 / arms, 0.75)
+    powers = powers_of(1 / arms, 0.75)
     kind = ap.SuccessiveElimination(b=0.75).reads
     sums = kind(*(np.full(arms, first * x) for x in (1.0, powers.amount, powers.noise, 0.0, powers.information, 0.0)))
     instance = instance_record(ap.Instance((0.0,) * arms, 0.75))

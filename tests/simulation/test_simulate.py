@@ -112,7 +112,7 @@ class Halved(ap.Policy):
 
     late: int = 1
 
-    def allocate(self, period, seen, memory, rng, shares):
+    def allocate(self, period, sums, memory, rng, shares):
         for arm in range(len(shares)):
             shares[arm] = 1.0 / len(shares)
         if period.number >= self.late:
@@ -122,7 +122,7 @@ class Halved(ap.Policy):
 class Astray(ap.Policy):
     """Writes where nothing is."""
 
-    def allocate(self, period, seen, memory, rng, shares):
+    def allocate(self, period, sums, memory, rng, shares):
         shares[len(shares)] = 1.0
 
 
@@ -131,7 +131,7 @@ class Listed(ap.Policy):
 
     numbers: object
 
-    def allocate(self, period, seen, memory, rng, shares):
+    def allocate(self, period, sums, memory, rng, shares):
         shares[0] = 1.0
 
 

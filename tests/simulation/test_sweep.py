@@ -228,7 +228,7 @@ BROKEN = """\
 from apportion import Policy
 
 class Late(Policy):
-    def allocate(self, period, seen, memory, rng, shares):
+    def allocate(self, period, sums, memory, rng, shares):
         for arm in range(len(shares)):
             shares[arm] = 1.0 / len(shares)
         if period.number > 30:

@@ -99,7 +99,7 @@ def test_an_edit_in_a_module_that_the_policy_uses_is_noticed(tmp_path):
         from apportion import Policy
         from own_helper import most
         class Even(Policy):
-            def allocate(self, period, seen, memory, rng, shares):
+            def allocate(self, period, sums, memory, rng, shares):
                 for arm in range(len(shares)):
                     shares[arm] = most(len(shares))
     """)

@@ -276,11 +276,11 @@ class Freezing(ap.Policy):
 
     b: float
 
-    def allocate(self, period, seen, memory, rng, shares):
+    def allocate(self, period, sums, memory, rng, shares):
         small = 0.5
-        if seen.information[0] > 0.0:
-            mean = seen.score[0] / seen.information[0]
-            if mean * mean * seen.information[0] > 1.96 * 1.96:
+        if sums.information[0] > 0.0:
+            mean = sums.score[0] / sums.information[0]
+            if mean * mean * sums.information[0] > 1.96 * 1.96:
                 small = 1e-12
         for arm in range(len(shares)):
             shares[arm] = (1.0 - small) / (len(shares) - 1)

@@ -197,6 +197,8 @@ def _reached(function: FunctionType) -> tuple[list[Any], bytes]:
             constants.append(f"{name} {value.dtype} {value.shape} {value.tobytes().hex()}")
         elif isinstance(value, (bool, int, float, str, tuple)):
             constants.append(f"{name} {value!r}")
+        elif isinstance(value, type) and hasattr(value, "_fields"):  # a record that the function makes
+            constants.append(f"{name} {value._fields}")
     return functions, repr(sorted(constants)).encode()
 
 

@@ -452,7 +452,7 @@ def exponents_for(policy: Policy, b: float | None) -> Any:
         return validation.number("b", order, low=0.0, high=1.0)
     if b is not None and b != own:
         raise validation.refuse("b", f"given to the policy, as {type(policy).__name__}(b={validation.shown(b)})", b)
-    return policy.reads.orders
+    return policy.reads.exponents
 
 
 def _placed(values: Floats, indices: Any, where: Floats) -> Floats:

@@ -12,7 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 from apportion._common import validation
 from apportion._common.compiled import compiled, kernel
 from apportion.errors import IncompatibleState, InvalidValue
-from apportion.model.sums import MANY_ARMS, Floats, Grid, Sums, grid_terms, rows_of, sums_over, terms, weights
+from apportion.model.sums import (
+    MANY_ARMS,
+    Floats,
+    Grid,
+    Sums,
+    grid_terms,
+    outcome_terms,
+    powers_of,
+    rows_of,
+    sums_over,
+)
 
 # In periods. Shorter ones forget everything at once anyway.
 SHORTEST_HALF_LIFE = 1e-3
@@ -36,8 +46,8 @@ def two_sum(a: Any, b: Any) -> Any:
 def accumulate(limbs: Any, increment: Any) -> Any:
     """Add `increment` to the unevaluated sum `limbs`, exactly; returns what the last limb could not take."""
     rest = increment
-    for place in range(len(limbs)):
-        limbs[place], rest = two_sum(limbs[place], rest)
+    for limb in range(len(limbs)):
+        limbs[limb], rest = two_sum(limbs[limb], rest)
     return rest
 
 
@@ -62,7 +72,7 @@ class Statistics:
     precision of the weighted estimate, so intervals stay on the safe side for the *noise*; they do not cover
     the drift.
 
-    `b` may also be several orders, evenly spaced from the first to the last: then these are `GridSums`.
+    `b` may also be several exponents, evenly spaced from the first to the last: then these are `GridSums`.
 
     >>> past = Statistics(arms=2, b=0.75)
     >>> past.update([0.5, 0.5], [2.0, 1.0])
@@ -76,9 +86,9 @@ class Statistics:
 
     def __init__(self, arms: int, b: float | Sequence[float], half_life: float | None = None) -> None:
         # Typed as a number, which it is but where b is to be learned.
-        order: Any = _orders(b) if isinstance(b, Sequence) else validation.number("b", b, low=0.0, high=1.0)
-        self.b = order
-        self._kind: Any = Grid(order) if isinstance(b, Sequence) else Sums
+        exponent: Any = _exponents(b) if isinstance(b, Sequence) else validation.number("b", b, low=0.0, high=1.0)
+        self.b = exponent
+        self._kind: Any = Grid(exponent) if isinstance(b, Sequence) else Sums
         self.half_life = (
             None if half_life is None else validation.number("half_life", half_life, low=SHORTEST_HALF_LIFE)
         )
@@ -155,8 +165,12 @@ class Statistics:
             if observed is not None:
                 amount, outcome = np.where(observed, amount, 1.0), np.where(observed, outcome, 0.0)
             increments = np.empty(self._limbs.shape[1:])
-            one_order = self._kind is Sums
-            added = terms(outcome, weights(amount, self.b)) if one_order else grid_terms(outcome, amount, self.b)
+            one_exponent = self._kind is Sums
+            added = (
+                outcome_terms(outcome, powers_of(amount, self.b))
+                if one_exponent
+                else grid_terms(outcome, amount, self.b)
+            )
             for row, term in zip(increments, added):
                 row[:] = term
             if observed is not None:
@@ -206,13 +220,13 @@ class Statistics:
         return restored
 
 
-def _orders(given: Sequence[float]) -> tuple[float, ...]:
+def _exponents(given: Sequence[float]) -> tuple[float, ...]:
     """Values of b, checked: one, or several at even steps."""
-    orders = tuple(validation.number("b", value, low=0.0, high=1.0) for value in given)
-    steps = np.diff(orders)
-    if not orders or (len(orders) > 1 and not (steps.min() > 0.0 and np.ptp(steps) < 1e-9)):
+    exponents = tuple(validation.number("b", value, low=0.0, high=1.0) for value in given)
+    steps = np.diff(exponents)
+    if not exponents or (len(exponents) > 1 and not (steps.min() > 0.0 and np.ptp(steps) < 1e-9)):
         raise validation.refuse("b", "a number, or several rising at even steps", list(given))
-    return orders
+    return exponents
 
 
 def _observed(amount: Floats, outcome: Floats) -> NDArray[np.bool_]:
@@ -232,8 +246,8 @@ def _rounded(limbs: Floats) -> Floats:
         return np.asarray(limbs[0] + limbs[1])
     parts = limbs.copy()
     for _ in range(len(parts)):  # distil: afterwards no part reaches half a unit in the last place above it
-        for place in range(len(parts) - 1, 0, -1):
-            parts[place - 1], parts[place] = two_sum(parts[place - 1], parts[place])
+        for limb in range(len(parts) - 1, 0, -1):
+            parts[limb - 1], parts[limb] = two_sum(parts[limb - 1], parts[limb])
     values = np.asarray(parts[0])
     # Exactly between two floats, what lies below decides, and only a sum in one go gets that right.
     tied = (np.abs(parts[1]) * 2.0 >= np.spacing(np.abs(values)) / 2.0) & (parts[2:] != 0.0).any(axis=0)

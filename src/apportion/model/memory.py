@@ -24,8 +24,8 @@ from apportion.model.sums import Floats
 LONGEST_WINDOW = 100_000
 
 
-class Told(NamedTuple):
-    """What was told about one period: amounts, and outcomes with NaN where there is none."""
+class PeriodOutcomes(NamedTuple):
+    """What came back in one period: amounts, and outcomes with NaN where there is none."""
 
     amounts: Floats
     outcomes: Floats
@@ -34,9 +34,9 @@ class Told(NamedTuple):
 class Window(Statistics):
     """The eight sums over the last `window` periods: an outcome counts while its age is below `window`, then not.
 
-    What was told inside the window is kept, one outcome per period and arm, and taken back exactly when it leaves.
-    So these are at any time the correctly rounded sums of what is inside, in whatever order it came. What comes
-    home later than that counts nothing, and so does taking it back.
+    Outcomes inside the window are held, one per period and arm, and reverted exactly when they leave it. So these
+    are at any time the correctly rounded sums of what is inside, in whatever order it came. What comes back later
+    than that counts nothing, and so does reverting it.
 
     >>> past = Window(arms=1, b=0.5, window=2)
     >>> for reward in (1.0, 2.0, 4.0):
@@ -52,10 +52,10 @@ class Window(Statistics):
     def __init__(self, arms: int, b: float | Sequence[float], window: int) -> None:
         super().__init__(arms, b)
         self.window = validation.whole("window", window, low=1, high=LONGEST_WINDOW)
-        self._rows: dict[int, Told] = {}
+        self._rows: dict[int, PeriodOutcomes] = {}
 
     def advance(self, periods: int = 1) -> None:
-        """Let time pass; what leaves the window is taken back."""
+        """Let time pass; what leaves the window is reverted."""
         super().advance(periods)
         for period in [known for known in self._rows if not self._inside(known)]:
             row = self._row(period)
@@ -76,16 +76,18 @@ class Window(Statistics):
     def _inside(self, period: int) -> bool:
         return period > self.period - self.window
 
-    def _row(self, period: int) -> Told:
-        """What was told about a period, for all arms of today."""
-        row = self._rows.get(period, Told(np.zeros(0), np.zeros(0)))
+    def _row(self, period: int) -> PeriodOutcomes:
+        """The outcomes of a period, for all arms of today."""
+        row = self._rows.get(period, PeriodOutcomes(np.zeros(0), np.zeros(0)))
         late = self.arms - len(row.amounts)
         if late == 0:
             return row
-        return Told(np.append(row.amounts, np.zeros(late)), np.append(row.outcomes, np.full(late, math.nan)))
+        return PeriodOutcomes(
+            np.append(row.amounts, np.zeros(late)), np.append(row.outcomes, np.full(late, math.nan))
+        )
 
-    def _require_new(self, period: int, told: Any) -> None:
-        known = told & ~np.isnan(self._row(period).outcomes)
+    def _require_new(self, period: int, observed: Any) -> None:
+        known = observed & ~np.isnan(self._row(period).outcomes)
         if known.any():
             raise Conflict(f"Arm {int(known.argmax())} already has an outcome in period {period} of the window.")
 
@@ -95,27 +97,29 @@ class Window(Statistics):
         if not self._inside(when):
             return
         same = amount.shape == outcome.shape == (self.arms,)  # where not, the sums refuse it below
-        told = (amount > 0.0) & ~np.isnan(outcome) if same else np.zeros(self.arms, dtype=bool)
+        observed = (amount > 0.0) & ~np.isnan(outcome) if same else np.zeros(self.arms, dtype=bool)
         row = self._row(when)
         if sign > 0.0:
-            self._require_new(when, told)
-        elif (told & ((row.amounts != amount) | (row.outcomes != outcome))).any():
-            raise Conflict(f"What is to be taken back was not told about period {when}.")
+            self._require_new(when, observed)
+        elif (observed & ((row.amounts != amount) | (row.outcomes != outcome))).any():
+            raise Conflict(f"The outcomes to be reverted are not those recorded for period {when}.")
         super()._add(amount, outcome, when, sign)
-        if told.any():
-            self._write(when, amount, outcome if sign > 0.0 else np.full(self.arms, math.nan), told)
+        if observed.any():
+            self._write(when, amount, outcome if sign > 0.0 else np.full(self.arms, math.nan), observed)
 
-    def _write(self, period: int, amounts: Floats, outcomes: Floats, told: Any) -> None:
+    def _write(self, period: int, amounts: Floats, outcomes: Floats, observed: Any) -> None:
         row = self._row(period)
-        kept = np.where(told, outcomes, row.outcomes)
-        known = ~np.isnan(kept)
+        merged = np.where(observed, outcomes, row.outcomes)
+        known = ~np.isnan(merged)
         if known.any():
-            self._rows[period] = Told(np.where(known, np.where(told, amounts, row.amounts), 0.0), kept)
+            self._rows[period] = PeriodOutcomes(
+                np.where(known, np.where(observed, amounts, row.amounts), 0.0), merged
+            )
         else:
             self._rows.pop(period, None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON: what was told inside the window, from which the sums follow to the last bit."""
+        """Plain data for JSON: the outcomes inside the window, from which the sums follow to the last bit."""
         rows = [
             {
                 "period": period,
@@ -135,11 +139,11 @@ class Window(Statistics):
             period = validation.whole("period", row["period"], low=0)
             outcomes = np.array(row["outcomes"], dtype=np.float64)
             restored.update(row["amounts"], outcomes, period)
-            kept = restored._rows.get(period)
+            found = restored._rows.get(period)
             if (
                 period > restored.period
-                or kept is None
-                or not np.array_equal(kept.outcomes, outcomes, equal_nan=True)
+                or found is None
+                or not np.array_equal(found.outcomes, outcomes, equal_nan=True)
             ):
                 raise IncompatibleState("The saved window is damaged: it holds outcomes that cannot be in it.")
         return restored

@@ -16,7 +16,7 @@ For one arm, over the periods s in which it got an amount A_s > 0 and an outcome
 An arm with A = 0 is not observed and adds nothing, also at b = 0 and b = 1. Amounts are raw (5000 EUR, 12
 kits), not shares: a budget that changes from period to period needs no special case.
 
-Where b is to be learned, the last two and Σ Y_s²·A^(−2b) are kept for each of a few orders b (`GridSums`).
+Where b is to be learned, the last two and Σ Y_s²·A^(−2b) are kept for each of a few exponents b (`GridSums`).
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Sums(NamedTuple):
         return Sums(*(values[arms] for values in self))
 
 
-class Weights(NamedTuple):
-    """What an amount A > 0 alone says about its outcome: the powers of A. Numbers or arrays."""
+class Powers(NamedTuple):
+    """The powers of an amount A > 0, all that it says alone about its outcome. Numbers or arrays."""
 
     amount: Any
     deviation: Any  # A^b: the outcome's standard deviation, in units of σ
@@ -65,7 +65,7 @@ class Weights(NamedTuple):
 
 
 @kernel
-def weights(amount: Any, b: float) -> Weights:
+def powers_of(amount: Any, b: float) -> Powers:
     """The powers of an amount A > 0; number or array.
 
     One power serves all: with r = A^(1−b), A^b = A / r, and products are ordered so that none underflows before
@@ -74,7 +74,7 @@ def weights(amount: Any, b: float) -> Weights:
     root = amount ** (1.0 - b)
     inverse, inverse_root = 1.0 / amount, 1.0 / root
     deviation = amount * inverse_root
-    return Weights(
+    return Powers(
         amount,
         deviation,
         deviation * deviation,
@@ -86,17 +86,17 @@ def weights(amount: Any, b: float) -> Weights:
 
 
 @kernel
-def terms(outcome: Any, by: Weights) -> Any:
-    """What one outcome adds to the eight sums, in their order; `by` are the weights of its amount."""
-    return (
-        1.0,
-        by.amount,
-        by.noise,
+def outcome_terms(outcome: Any, powers: Powers) -> Sums:
+    """What one outcome adds to the eight sums; `powers` are those of its amount."""
+    return Sums(
+        1.0,  # type: ignore[arg-type]  # numbers here where `Sums` has arrays
+        powers.amount,
+        powers.noise,
         outcome,
-        outcome * by.inverse,
-        by.ratio_noise,
-        by.information,
-        outcome * by.score,
+        outcome * powers.inverse,
+        powers.ratio_noise,
+        powers.information,
+        outcome * powers.score,
     )
 
 
@@ -127,12 +127,12 @@ class RewardSums(NamedTuple):
 
 
 class GridSums(NamedTuple):
-    """The sums for several orders b at once, from which b, σ and the means can be learned (`inference.learning`).
+    """The sums for several exponents b at once, from which b, σ and the means can be learned (`inference.learning`).
 
-    `information`, `score` and `square` = Σ Y²·A^(−2b) have a row per order; the others do not depend on b.
+    `information`, `score` and `square` = Σ Y²·A^(−2b) have a row per exponent; the others do not depend on b.
     """
 
-    orders: Floats
+    exponents: Floats
     count: Floats  # type: ignore[assignment]  # hides tuple.count
     resource: Floats
     log_amount: Floats  # Σ log A
@@ -142,33 +142,33 @@ class GridSums(NamedTuple):
 
     def take(self, arms: Any) -> GridSums:
         """The sums of some arms, in the order asked for."""
-        return GridSums(self.orders, *(values[..., arms] for values in self[1:]))
+        return GridSums(self.exponents, *(values[..., arms] for values in self[1:]))
 
 
 class Grid(NamedTuple):
-    """The kind of `GridSums` with these orders: one, or several evenly spaced. What a policy that learns b reads.
+    """The kind of `GridSums` with these exponents: one, or several evenly spaced. What a policy that learns b reads.
 
     Behind the arms that it divides over there may be others, paused or removed: their outcomes tell of the noise too.
     """
 
-    orders: tuple[float, ...]
+    exponents: tuple[float, ...]
 
 
-_APART = 3  # the rows of `GridSums` that do not depend on b
-_PER_ORDER = 3
+_COMMON_ROWS = 3  # the rows of `GridSums` that do not depend on b
+_ROWS_PER_EXPONENT = 3
 
 
 def rows_of(kind: Any) -> int:
     """How many numbers per arm a kind of sums keeps; a kind is a record type such as `Sums`, or a `Grid`."""
-    return _APART + _PER_ORDER * len(kind.orders) if isinstance(kind, Grid) else len(kind._fields)
+    return _COMMON_ROWS + _ROWS_PER_EXPONENT * len(kind.exponents) if isinstance(kind, Grid) else len(kind._fields)
 
 
 def sums_over(kind: Any, table: Floats) -> Any:
     """The sums whose rows are those of `table`: views, not copies."""
     if not isinstance(kind, Grid):
         return kind(*table)
-    by_order = table[_APART:].reshape(_PER_ORDER, len(kind.orders), table.shape[1])
-    return GridSums(np.array(kind.orders), *table[:_APART], *by_order)
+    by_exponent = table[_COMMON_ROWS:].reshape(_ROWS_PER_EXPONENT, len(kind.exponents), table.shape[1])
+    return GridSums(np.array(kind.exponents), *table[:_COMMON_ROWS], *by_exponent)
 
 
 def no_sums(kind: Any, arms: int) -> Any:
@@ -177,82 +177,82 @@ def no_sums(kind: Any, arms: int) -> Any:
 
 
 @generic
-def observe(seen: Any, arm: int, outcome: float, by: Weights) -> None:
+def observe(sums: Any, arm: int, outcome: float, powers: Powers) -> None:
     """Add one outcome to the sums of `arm`, in place. The simulation's inner loop."""
 
 
 @implements(observe, Sums)
-def _observe_all(seen: Any, arm: int, outcome: float, by: Weights) -> None:
-    count, resource, noise, reward, ratio, ratio_noise, information, score = terms(outcome, by)
-    seen.count[arm] += count
-    seen.resource[arm] += resource
-    seen.noise[arm] += noise
-    seen.reward[arm] += reward
-    seen.ratio[arm] += ratio
-    seen.ratio_noise[arm] += ratio_noise
-    seen.information[arm] += information
-    seen.score[arm] += score
+def _observe_all(sums: Any, arm: int, outcome: float, powers: Powers) -> None:
+    added = outcome_terms(outcome, powers)
+    sums.count[arm] += added.count
+    sums.resource[arm] += added.resource
+    sums.noise[arm] += added.noise
+    sums.reward[arm] += added.reward
+    sums.ratio[arm] += added.ratio
+    sums.ratio_noise[arm] += added.ratio_noise
+    sums.information[arm] += added.information
+    sums.score[arm] += added.score
 
 
 @implements(observe, InformationSums)
-def _observe_information(seen: Any, arm: int, outcome: float, by: Weights) -> None:
-    count, _, _, _, _, _, information, score = terms(outcome, by)
-    seen.count[arm] += count
-    seen.information[arm] += information
-    seen.score[arm] += score
+def _observe_information(sums: Any, arm: int, outcome: float, powers: Powers) -> None:
+    added = outcome_terms(outcome, powers)
+    sums.count[arm] += added.count
+    sums.information[arm] += added.information
+    sums.score[arm] += added.score
 
 
 @implements(observe, RatioSums)
-def _observe_ratios(seen: Any, arm: int, outcome: float, by: Weights) -> None:
-    count, _, _, _, ratio, _, _, _ = terms(outcome, by)
-    seen.count[arm] += count
-    seen.ratio[arm] += ratio
+def _observe_ratios(sums: Any, arm: int, outcome: float, powers: Powers) -> None:
+    added = outcome_terms(outcome, powers)
+    sums.count[arm] += added.count
+    sums.ratio[arm] += added.ratio
 
 
 @implements(observe, RewardSums)
-def _observe_rewards(seen: Any, arm: int, outcome: float, by: Weights) -> None:
-    count, resource, noise, reward, _, _, information, score = terms(outcome, by)
-    seen.count[arm] += count
-    seen.resource[arm] += resource
-    seen.noise[arm] += noise
-    seen.reward[arm] += reward
-    seen.information[arm] += information
-    seen.score[arm] += score
+def _observe_rewards(sums: Any, arm: int, outcome: float, powers: Powers) -> None:
+    added = outcome_terms(outcome, powers)
+    sums.count[arm] += added.count
+    sums.resource[arm] += added.resource
+    sums.noise[arm] += added.noise
+    sums.reward[arm] += added.reward
+    sums.information[arm] += added.information
+    sums.score[arm] += added.score
 
 
 @kernel
-def order_terms(outcome: Any, root: Any, inverse: Any) -> Any:
-    """What one outcome adds to information, score and square of one order; `root` is A^(1−b), `inverse` 1/A."""
+def exponent_terms(outcome: Any, root: Any, inverse: Any) -> Any:
+    """What one outcome adds to information, score and square at one exponent; `root` is A^(1−b), `inverse` 1/A."""
     scaled = outcome * (root * inverse)
     return root * root, outcome * (root * (root * inverse)), scaled * scaled
 
 
 @kernel
-def order_step(amount: Any, orders: Any) -> Any:
-    """What A^(1−b) is multiplied by from one order to the next."""
-    return amount ** (orders[0] - orders[1]) if len(orders) > 1 else amount
+def exponent_step(amount: Any, exponents: Any) -> Any:
+    """What A^(1−b) is multiplied by from one exponent to the next."""
+    return amount ** (exponents[0] - exponents[1]) if len(exponents) > 1 else amount
 
 
 @implements(observe, GridSums)
-def _observe_grid(seen: Any, arm: int, outcome: float, by: Weights) -> None:
-    # Of the weights only the amount may be used: the others know the b that is to be learned.
-    seen.count[arm] += 1.0
-    seen.resource[arm] += by.amount
-    seen.log_amount[arm] += math.log(by.amount)
-    root, step = by.amount ** (1.0 - seen.orders[0]), order_step(by.amount, seen.orders)
-    for place in range(len(seen.orders)):
-        information, score, square = order_terms(outcome, root, by.inverse)
-        seen.information[place, arm] += information
-        seen.score[place, arm] += score
-        seen.square[place, arm] += square
+def _observe_grid(sums: Any, arm: int, outcome: float, powers: Powers) -> None:
+    # Of the powers only the amount may be used: the others know the b that is to be learned.
+    sums.count[arm] += 1.0
+    sums.resource[arm] += powers.amount
+    sums.log_amount[arm] += math.log(powers.amount)
+    root, step = powers.amount ** (1.0 - sums.exponents[0]), exponent_step(powers.amount, sums.exponents)
+    for index in range(len(sums.exponents)):
+        information, score, square = exponent_terms(outcome, root, powers.inverse)
+        sums.information[index, arm] += information
+        sums.score[index, arm] += score
+        sums.square[index, arm] += square
         root *= step
 
 
-def grid_terms(outcome: Floats, amount: Floats, orders: tuple[float, ...]) -> list[Any]:
+def grid_terms(outcome: Floats, amount: Floats, exponents: tuple[float, ...]) -> list[Any]:
     """`_observe_grid` for all arms at once: what is added to each row."""
-    root, step, inverse = amount ** (1.0 - orders[0]), order_step(amount, orders), 1.0 / amount
+    root, step, inverse = amount ** (1.0 - exponents[0]), exponent_step(amount, exponents), 1.0 / amount
     found = []
-    for _ in orders:
-        found.append(order_terms(outcome, root, inverse))
+    for _ in exponents:
+        found.append(exponent_terms(outcome, root, inverse))
         root = root * step
     return [1.0, amount, np.log(amount), *(term for kind in zip(*found) for term in kind)]

@@ -1,7 +1,7 @@
-"""Sums that a few wild outcomes cannot spoil: the past in sixteen groups, and a trimmed mean over them.
+"""Sums that a few outliers cannot spoil: the past in sixteen groups, and a trimmed mean over them.
 
 Outcomes go into G = 16 groups by their period, one after the other. Each group has sums of its own, and so an
-estimate of every arm's mean; one wild outcome spoils one group. The centre of an arm is the trimmed mean of its
+estimate of every arm's mean; one outlier spoils one group. The centre of an arm is the trimmed mean of its
 groups' estimates: sorted, weighted by their precision, with the outer τ = 1/5 of the weight on either side left out,
 
     centre = 1/(1 − 2τ) · ∫ F⁻¹(u) du over u from τ to 1 − τ,
@@ -14,7 +14,7 @@ mean (`docs/robustness.md` has the regret). Groups that together hold less than 
 side may hold anything. An arm with one or two outcomes has nothing to trim against.
 
 What is lost: the anytime intervals and the radii of elimination are theorems about the plain mean, and not proven for
-this one. With lopsided noise the centre leans to the median. With a fixed number of groups it is not median-of-means
+this one. With skewed noise the centre leans to the median. With a fixed number of groups it is not median-of-means
 with its sub-Gaussian bound at every level δ, which needs about 8·log(1/δ) groups.
 """
 
@@ -58,7 +58,7 @@ class Groups:
 
     @property
     def b(self) -> Any:
-        """The exponent the sums are kept for; the orders, where it is to be learned."""
+        """The exponent the sums are kept for; the exponents, where it is to be learned."""
         return self._groups[0].b
 
     @property
@@ -103,9 +103,9 @@ class Groups:
 
     def sums(self) -> Any:
         """The sums over all groups, with the centre of the groups' estimates in the place of their mean."""
-        apart = [group.sums() for group in self._groups]
+        groups = [group.sums() for group in self._groups]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-            return _robust_grid(apart) if isinstance(apart[0], GridSums) else _robust(apart)
+            return _robust_grid(groups) if isinstance(groups[0], GridSums) else _robust(groups)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; `from_dict` restores it to the last bit."""
@@ -123,21 +123,25 @@ class Groups:
 
 def _robust(groups: Sequence[Sums]) -> Sums:
     """Each mean, of rewards, ratios and scores, by its centre: the groups weigh by its precision in them."""
-    apart = Sums(*np.stack([np.stack(group) for group in groups], axis=1))
-    total = Sums(*np.stack(apart).sum(axis=1))
-    values = (apart.reward / apart.resource, apart.ratio / apart.count, apart.score / apart.information)
+    by_group = Sums(*np.stack([np.stack(group) for group in groups], axis=1))
+    total = Sums(*np.stack(by_group).sum(axis=1))
+    values = (
+        by_group.reward / by_group.resource,
+        by_group.ratio / by_group.count,
+        by_group.score / by_group.information,
+    )
     precision = (
-        apart.resource / apart.noise * apart.resource,
-        apart.count / apart.ratio_noise * apart.count,
-        apart.information,
+        by_group.resource / by_group.noise * by_group.resource,
+        by_group.count / by_group.ratio_noise * by_group.count,
+        by_group.information,
     )
     reward, ratio, score = centre(np.stack(values, axis=1), np.stack(precision, axis=1))
     return total._replace(reward=total.resource * reward, ratio=total.count * ratio, score=total.information * score)
 
 
 def _robust_grid(groups: Sequence[GridSums]) -> GridSums:
-    """The same for every order b. The residual sum of squares stays that about the plain mean: σ is not trimmed."""
-    total = GridSums(groups[0].orders, *(np.sum(rows, axis=0) for rows in list(zip(*groups))[1:]))
+    """The same for every exponent b. The residual sum of squares is that about the plain mean: σ is not trimmed."""
+    total = GridSums(groups[0].exponents, *(np.sum(rows, axis=0) for rows in list(zip(*groups))[1:]))
     score, information = (np.stack([getattr(group, name) for group in groups]) for name in ("score", "information"))
     middle = centre(score / information, information)
     plain = np.where(total.information > 0.0, total.score / total.information, 0.0)
@@ -161,12 +165,12 @@ def centre(values: Floats, precision: Floats, trim: float = TRIM) -> Floats:
     below = above - weight
     inside = np.minimum(above, (1.0 - trim) * above[-1]) - np.maximum(below, trim * above[-1])
     inside = np.maximum(inside, 0.0)
-    kept = inside.sum(axis=0)
-    return np.asarray((inside * value).sum(axis=0) / np.where(kept > 0.0, kept, 1.0))
+    total = inside.sum(axis=0)
+    return np.asarray((inside * value).sum(axis=0) / np.where(total > 0.0, total, 1.0))
 
 
 Past = Statistics | Groups
-"""What was told, as a policy sees it: as it is, of a window only, or robust."""
+"""All outcomes, as a policy reads them: as they are, of a window only, or robust."""
 
 
 def new_past(

@@ -68,22 +68,22 @@ class AdaptiveElimination(Policy):
         floor = recommended_floor(self.b) if self.floor is None else self.floor
         return self.Record(self.sigma, self.scale, floor, self.split == "leader")
 
-    def allocate(self: Any, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
+    def allocate(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """Re-run the race, then share it out."""
         arms = len(shares)
         width = self.scale * self.sigma * math.sqrt(2.0 * math.log(period.number + 1.0) + 2.0 * math.log(arms))
         bar = -math.inf
         leader = -1
         for arm in range(arms):
-            if seen.information[arm] > 0.0:
-                low = mu_star(seen, arm) - width / math.sqrt(seen.information[arm])
+            if sums.information[arm] > 0.0:
+                low = mu_star(sums, arm) - width / math.sqrt(sums.information[arm])
                 if low > bar:
                     bar, leader = low, arm
         active = 0
         for arm in range(arms):
             shares[arm] = 1.0
-            if seen.information[arm] > 0.0:
-                high = mu_star(seen, arm) + width / math.sqrt(seen.information[arm])
+            if sums.information[arm] > 0.0:
+                high = mu_star(sums, arm) + width / math.sqrt(sums.information[arm])
                 shares[arm] = 1.0 if high >= bar else 0.0
             active += shares[arm] > 0.0
         floor = power_floor(period.number, self.floor, arms)

@@ -8,37 +8,37 @@ import numpy as np
 
 from apportion._common.compiled import implements
 from apportion.inference.learning import (
-    ORDERS,
+    EXPONENTS,
     between,
     centre_of,
     divides,
-    room_for_chances,
-    sigma_where_played,
+    empty_posterior,
+    posterior_over_b,
+    sigma_of_largest_arm,
     sums_at,
-    weigh_orders,
 )
 from apportion.model.sums import Grid, InformationSums
 from apportion.policies.contract import Policy, allocate
 from apportion.policies.parameters import HORIZON, NOISE_EXPONENT, NOISE_LEVEL, parameter
-from apportion.policies.recommended import Recommended, divide_by_odds, optimistic_arm
+from apportion.policies.recommended import IndexRule, OddsRule, Recommended, divide_by_odds, optimistic_arm
 from apportion.policies.shared import open_shares, power_floor, recommended_tilt
 from apportion.theory.floors import recommended_floor
 
-# While it pools, every other arm gets t^(−3/2)/K: in all at most ζ(3/2) = 2.6 times the mean gap, and amounts so far
-# apart that b is soon known and stays known.
-WATCHING = 1.5
+# While it pools, every other arm gets the trace t^(−3/2)/K: in all at most ζ(3/2) = 2.6 times the mean gap, and
+# amounts so far apart that b is soon known and stays known.
+TRACE_EXPONENT = 1.5
 
 # The dividing rule has its exponents for b above 1/2; at 1/2 itself it would have no floor.
-_JUST_ABOVE = 0.5 + 1e-9
+_LEAST_DIVIDING_B = 0.5 + 1e-9
 
 
 class Auto(Policy):
     """Learns b and σ from the outcomes, and then divides or pools as `Recommended` would with them.
 
-    - Period 1 is an even split. After it the belief about b (`inference.learning`: the restricted likelihood on
+    - Period 1 is an even split. After it the posterior of b (`inference.learning`: the restricted likelihood on
       [0, 1], a flat prior) and σ are worked out anew in every period, from sums alone.
     - If b is as likely above 1/2 as below, or more, shares are divided by the odds, with the mean of b; else the
-      whole budget but a trace goes to the arm with the largest index, with the σ of the arm that had most so far.
+      whole budget but a trace goes to the arm with the largest index, with the σ of the arm that got most so far.
     - The trace is the designed variation of amounts: t^(−3/2)/K for every other arm. An amount 1000 times smaller
       tells in a few periods whether noise shrinks with the amount. All traces together cost at most 2.6 times the
       mean gap, so a wrong belief about b is found out at a finite cost. Where shares are divided, the small shares
@@ -46,7 +46,7 @@ class Auto(Policy):
     - `b` or `sigma` may be given; with both it is `Recommended`.
 
     What is known: nothing is proven beyond `Recommended`. Measured over the suite of `apportion leaderboard` at
-    T = 10^4 its regret is 1.04 times that of `Recommended` told the truth (`python -m benchmarks.auto`), and in 24
+    T = 10^4 its regret is 1.04 times that of `Recommended` given the truth (`python -m benchmarks.auto`), and in 24
     worlds to T = 10^6 it grew as T^0.27 at most in the mean, and in no run as T (with `--long`). Where it fails: if
     small amounts do not obey the law (a fixed noise per arm, say) b is learned too low, and it pools; with whole
     units small amounts are rounded away, and b is learned from the early splits alone; at b ≤ 1/2 one run in
@@ -72,9 +72,9 @@ class Auto(Policy):
 
     @property
     def reads(self) -> Any:
-        """Sums for a grid of orders where something is to be learned: over [0, 1], or the b that was given."""
+        """Sums for a grid of exponents where something is to be learned: over [0, 1], or the b that was given."""
         if self.b is None:
-            return Grid(ORDERS)
+            return Grid(EXPONENTS)
         return Grid((self.b,)) if self.sigma is None else InformationSums
 
     def prepared(self, arms: int, horizon: int | None) -> Any:
@@ -86,36 +86,33 @@ class Auto(Policy):
             return SigmaOnly(recommended_tilt(self.b), recommended_floor(self.b), self.b <= 0.5, periods)
         return Recommended(self.b, self.sigma, self.horizon).prepared(arms, horizon)
 
-    def allocate(self: Any, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
+    def allocate(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """Learn, then pool or divide."""
         arms = len(shares)
-        left = open_shares(seen.count, shares)
+        left = open_shares(sums.count, shares)
         if left <= 0.0:
             return
-        chances, log_variance = room_for_chances(seen.orders), np.empty(len(seen.orders))
-        weigh_orders(seen, self.sigma, chances, log_variance)
-        b, above = centre_of(chances)
-        at = b * (len(seen.orders) - 1)
-        sigma = np.exp(0.5 * between(log_variance, at))
+        posterior, log_variance = empty_posterior(sums.exponents), np.empty(len(sums.exponents))
+        posterior_over_b(sums, self.sigma, posterior, log_variance)
+        b, above = centre_of(posterior)
+        position = b * (len(sums.exponents) - 1)
+        sigma = np.exp(0.5 * between(log_variance, position))
         information, score = np.empty(arms), np.empty(arms)
-        sums_at(seen, at, information, score)
+        sums_at(sums, position, information, score)
         if divides(above):
-            order = max(b, _JUST_ABOVE)
-            tilt, floor = recommended_tilt(order), recommended_floor(order)
-            divide_by_odds(
-                period.number, self.horizon, sigma, tilt, floor, information, score, left, rng, shares
-            )  # fmt: skip
+            dividing_b = max(b, _LEAST_DIVIDING_B)
+            tilt, floor = recommended_tilt(dividing_b), recommended_floor(dividing_b)
+            rule = OddsRule(period.number, self.horizon, sigma, tilt, floor)
+            divide_by_odds(rule, information, score, left, rng, shares)
             return
         if not self.sigma > 0.0:
-            sigma = sigma_where_played(
-                seen.count, seen.resource, seen.information, seen.score, seen.square, at, sigma
-            )  # fmt: skip
-        plays = seen.resource / period.unit
-        chosen = optimistic_arm(period.number, self.horizon, sigma, plays, information, score, rng)
-        trace = left * power_floor(period.number, WATCHING, arms)
+            sigma = sigma_of_largest_arm(sums, position, sigma)
+        plays = sums.resource / period.unit
+        chosen = optimistic_arm(IndexRule(period.number, self.horizon, sigma), plays, information, score, rng)
+        trace = left * power_floor(period.number, TRACE_EXPONENT, arms)
         others = 0.0
         for arm in range(arms):
-            if seen.count[arm] > 0.0 and arm != chosen:
+            if sums.count[arm] > 0.0 and arm != chosen:
                 shares[arm] = trace
                 others += trace
         shares[chosen] = max(left - others, 0.0)
@@ -131,18 +128,18 @@ class SigmaOnly(NamedTuple):
 
 
 @implements(allocate, SigmaOnly)
-def _learn_sigma(self: Any, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
+def _learn_sigma(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
     """`Recommended`, with the σ of the outcomes so far."""
-    left = open_shares(seen.count, shares)
+    left = open_shares(sums.count, shares)
     if left <= 0.0:
         return
-    chances, log_variance = np.empty(1), np.empty(1)
-    weigh_orders(seen, 0.0, chances, log_variance)
+    posterior, log_variance = np.empty(1), np.empty(1)
+    posterior_over_b(sums, 0.0, posterior, log_variance)
     sigma = np.exp(0.5 * log_variance[0])
-    information, score = seen.information[0, : len(shares)], seen.score[0, : len(shares)]
+    information, score = sums.information[0, : len(shares)], sums.score[0, : len(shares)]
     if self.pool:
-        shares[optimistic_arm(period.number, self.horizon, sigma, seen.count, information, score, rng)] = left
+        index_rule = IndexRule(period.number, self.horizon, sigma)
+        shares[optimistic_arm(index_rule, sums.count, information, score, rng)] = left
         return
-    divide_by_odds(
-        period.number, self.horizon, sigma, self.tilt, self.floor, information, score, left, rng, shares
-    )  # fmt: skip
+    rule = OddsRule(period.number, self.horizon, sigma, self.tilt, self.floor)
+    divide_by_odds(rule, information, score, left, rng, shares)

@@ -6,12 +6,12 @@ simulation, so it is written like a kernel: loops over arrays, `math`, no other 
 >>> class Squares(Policy):
 ...     '''Shares in proportion to the squared estimates.'''
 ...     b: float
-...     def allocate(self, period, seen, memory, rng, shares):
+...     def allocate(self, period, sums, memory, rng, shares):
 ...         total = 0.0
 ...         for arm in range(len(shares)):
 ...             shares[arm] = 1.0
 ...             if period.number > 1:
-...                 shares[arm] = 1e-9 + (seen.reward[arm] / seen.resource[arm]) ** 2
+...                 shares[arm] = 1e-9 + (sums.reward[arm] / sums.resource[arm]) ** 2
 ...             total += shares[arm]
 ...         for arm in range(len(shares)):
 ...             shares[arm] /= total
@@ -50,30 +50,30 @@ class Period(NamedTuple):
 
 @generic
 def allocate(
-    policy: Any, period: Period, seen: Sums, memory: Floats, rng: np.random.Generator, shares: Floats
+    policy: Any, period: Period, sums: Sums, memory: Floats, rng: np.random.Generator, shares: Floats
 ) -> None:
     """Write the shares of `period` into `shares`: non-negative, adding up to 1.
 
-    `policy` is a policy's record, `seen` the sums of what is known, `memory` one number per arm that belongs
+    `policy` is a policy's record, `sums` the sums of what is known, `memory` one number per arm that belongs
     to the policy (all that it keeps besides the sums), `rng` the only source of chance. Outcomes of the
-    present period are not in `seen`: the decision cannot depend on them.
+    present period are not in `sums`: the decision cannot depend on them.
     """
 
 
 @kernel
-def decide(policy: Any, period: Period, seen: Sums, memory: Floats, rng: np.random.Generator, shares: Floats) -> None:
+def decide(policy: Any, period: Period, sums: Sums, memory: Floats, rng: np.random.Generator, shares: Floats) -> None:
     """`allocate` as an entry point: a generic is chosen inside compiled code, not called from outside."""
-    allocate(policy, period, seen, memory, rng, shares)
+    allocate(policy, period, sums, memory, rng, shares)
 
 
-def decide_now(policy: Any, period: Period, seen: Sums, memory: Floats, rng: np.random.Generator) -> Floats:
+def decide_now(policy: Any, period: Period, sums: Sums, memory: Floats, rng: np.random.Generator) -> Floats:
     """The shares of one period, decided plainly, or compiled where there are many arms."""
     shares = np.zeros(len(memory))
     if len(shares) >= MANY_ARMS:
-        compiled(decide)(policy, period, seen, memory, rng, shares)
+        compiled(decide)(policy, period, sums, memory, rng, shares)
     else:
         with np.errstate(all="ignore"):
-            allocate(policy, period, seen, memory, rng, shares)
+            allocate(policy, period, sums, memory, rng, shares)
     return shares
 
 
@@ -114,7 +114,7 @@ class Policy:
         for declared in parameters_of(type(self)):
             object.__setattr__(self, declared.name, declared.check(getattr(self, declared.name)))
 
-    def allocate(self, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
+    def allocate(self, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """The decision; see `apportion.policies.contract.allocate`. `self` is the record, not the policy."""
         raise NotImplementedError(f"{type(self).__name__} has no `allocate`")
 

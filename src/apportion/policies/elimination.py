@@ -21,9 +21,12 @@ from apportion.policies.contract import Policy, known_horizon
 from apportion.policies.parameters import HORIZON, NOISE_EXPONENT, NOISE_LEVEL, Flag, Number, OneOf, parameter
 
 RADII = ("printed", "corrected", "cone", "anytime")
+PRINTED, CORRECTED, CONE, ANYTIME = range(len(RADII))
 
 # Without a horizon the table of cone quantiles reaches this far; nobody decides more often.
-_LONGEST = 10**12
+_LONGEST_HORIZON = 10**12
+# Two radii alike make √2 of one in a pair; a little less never rules out the closer look.
+_BELOW_ROOT_TWO = 1.4
 
 
 class SuccessiveElimination(Policy):
@@ -68,12 +71,12 @@ class SuccessiveElimination(Policy):
         return RewardSums
 
     class Record(NamedTuple):
-        """What the kernel needs: the radius as a number, and the level it is taken at."""
+        """What the kernel needs: which of `RADII` as a number, and the level it is taken at."""
 
         b: float
         sigma: float
         horizon: int
-        kind: int
+        radius: int
         pairwise: bool
         log_inverse_delta: float
         counts: Floats
@@ -82,7 +85,7 @@ class SuccessiveElimination(Policy):
     def prepared(self, arms: int, horizon: int | None) -> Any:
         """Resolve the horizon and the level; tabulate the cone law."""
         if self.delta is not None and self.radius != "printed":
-            periods = self.horizon or horizon or _LONGEST
+            periods = self.horizon or horizon or _LONGEST_HORIZON
             level = -math.log(self.delta)
         else:
             periods = known_horizon("SuccessiveElimination", self.horizon, horizon)
@@ -104,7 +107,7 @@ class SuccessiveElimination(Policy):
             return f"Ruled out after period {memory:.0f}: even its best plausible return is below the leader's worst."
         return None
 
-    def allocate(self: Any, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
+    def allocate(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """Drop arms, then split evenly. Memory: the last period in which the arm was active, 0 till then."""
         arms = len(shares)
         bar = -math.inf
@@ -116,16 +119,16 @@ class SuccessiveElimination(Policy):
         for arm in range(arms):
             if memory[arm] == 0.0:
                 active += 1
-                if seen.count[arm] > 0.0:
-                    mean = mu_star(seen, arm) if self.kind == 3 else mu1(seen, arm)
-                    if seen.count[arm] != count or seen.resource[arm] != resource or seen.noise[arm] != noise:
-                        count, resource, noise = seen.count[arm], seen.resource[arm], seen.noise[arm]
+                if sums.count[arm] > 0.0:
+                    mean = mu_star(sums, arm) if self.radius == ANYTIME else mu1(sums, arm)
+                    if sums.count[arm] != count or sums.resource[arm] != resource or sums.noise[arm] != noise:
+                        count, resource, noise = sums.count[arm], sums.resource[arm], sums.noise[arm]
                         radius = elimination_radius(
                             self,
                             period.unit,
-                            seen.count[arm],
-                            mu1_precision(seen, arm),
-                            seen.information[arm],
+                            sums.count[arm],
+                            mu1_precision(sums, arm),
+                            sums.information[arm],
                             arms,
                         )
                         narrowest = min(narrowest, radius)
@@ -133,12 +136,12 @@ class SuccessiveElimination(Policy):
                     lowest = min(lowest, mean)
                     if low > bar:
                         bar, bar_radius = low, radius
-        if lowest + (1.4 if self.pairwise else 1.0) * narrowest < bar:  # rarely: someone may have to leave
+        if lowest + (_BELOW_ROOT_TWO if self.pairwise else 1.0) * narrowest < bar:  # rarely: an arm may have to leave
             for arm in range(arms):
-                if memory[arm] == 0.0 and seen.count[arm] > 0.0:
-                    mean = mu_star(seen, arm) if self.kind == 3 else mu1(seen, arm)
+                if memory[arm] == 0.0 and sums.count[arm] > 0.0:
+                    mean = mu_star(sums, arm) if self.radius == ANYTIME else mu1(sums, arm)
                     radius = elimination_radius(
-                        self, period.unit, seen.count[arm], mu1_precision(seen, arm), seen.information[arm], arms
+                        self, period.unit, sums.count[arm], mu1_precision(sums, arm), sums.information[arm], arms
                     )
                     slack = math.sqrt(radius * radius + bar_radius * bar_radius) if self.pairwise else radius
                     if mean + slack < bar:
@@ -158,11 +161,11 @@ def elimination_radius(
     policy: Any, unit: float, count: float, precision: float, information: float, arms: int
 ) -> float:
     """The radius of an arm that was observed `count` times."""
-    if policy.kind == 3:
+    if policy.radius == ANYTIME:
         rho = (unit / arms) ** (2.0 - 2.0 * policy.b)
         return anytime_radius(information, policy.log_inverse_delta, rho, policy.sigma)
-    if policy.kind == 2:
+    if policy.radius == CONE:
         return cone_radius(count, policy.counts, policy.quantiles, precision, policy.sigma)
-    if policy.kind == 1:
+    if policy.radius == CORRECTED:
         return corrected_radius(count, policy.log_inverse_delta, precision, policy.sigma)
     return printed_radius(count, policy.horizon, precision, policy.sigma)

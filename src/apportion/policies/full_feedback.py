@@ -38,15 +38,15 @@ class FollowTheLeader(Policy):
         """The sums that the decision looks at."""
         return InformationSums
 
-    def allocate(self, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
+    def allocate(self, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """The leader takes all that is not a glance."""
-        left = open_shares(seen.information, shares)
-        leader = leading_arm(seen.score, seen.information, rng)
+        left = open_shares(sums.information, shares)
+        leader = leading_arm(sums.score, sums.information, rng)
         if leader < 0:
             return
         rest = left
         for arm in range(len(shares)):
-            if arm != leader and seen.information[arm] > 0.0:
+            if arm != leader and sums.information[arm] > 0.0:
                 shares[arm] = GLANCE * left
                 rest -= shares[arm]
         shares[leader] = rest
@@ -82,22 +82,22 @@ class Hedge(Policy):
                 "b", "1 for Hedge, which needs full feedback: a small share must show all of its arm", self.b
             )
 
-    def allocate(self, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
+    def allocate(self, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """Weights in logarithms, relative to the best arm, never below a glance."""
         arms = len(shares)
-        left = open_shares(seen.count, shares)
+        left = open_shares(sums.count, shares)
         if left <= 0.0:
             return
         rate = math.sqrt(math.log(arms) / period.number) / self.sigma
         best = -math.inf
         for arm in range(arms):
-            if seen.count[arm] > 0.0:
-                best = max(best, seen.ratio[arm])
+            if sums.count[arm] > 0.0:
+                best = max(best, sums.ratio[arm])
         total = 0.0
         for arm in range(arms):
-            if seen.count[arm] > 0.0:
-                shares[arm] = max(math.exp(rate * (seen.ratio[arm] - best)), GLANCE)
+            if sums.count[arm] > 0.0:
+                shares[arm] = max(math.exp(rate * (sums.ratio[arm] - best)), GLANCE)
                 total += shares[arm]
         for arm in range(arms):
-            if seen.count[arm] > 0.0:
+            if sums.count[arm] > 0.0:
                 shares[arm] *= left / total

@@ -68,31 +68,31 @@ class EpsilonGreedy(Policy):
         record = self.Record if self.leader == "ratios" else self.ByInformation
         return record(greedy_exponent(self.b, epsilon))
 
-    def allocate(self: Any, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
+    def allocate(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """t^(−α)/K each, 1/K where nothing is known yet, the rest to the leader."""
         arms = len(shares)
         small = power_floor(period.number, self.exponent, arms)
         unseen = 0
         for arm in range(arms):
             shares[arm] = small
-            if not seen.count[arm] > 0.0:
+            if not sums.count[arm] > 0.0:
                 shares[arm] = 1.0 / arms
                 unseen += 1
-        leader = leader_of(self, seen, rng)
+        leader = leader_of(self, sums, rng)
         if leader >= 0:
             shares[leader] = (arms - unseen) / arms - (arms - unseen - 1) * small
 
 
 @generic
-def leader_of(policy: Any, seen: Any, rng: Any) -> int:  # type: ignore[empty-body]
+def leader_of(policy: Any, sums: Any, rng: Any) -> int:  # type: ignore[empty-body]
     """The arm that leads, or −1 before any outcome."""
 
 
 @implements(leader_of, EpsilonGreedy.Record)
-def _leader_by_ratios(policy: Any, seen: Any, rng: Any) -> int:
-    return leading_arm(seen.ratio, seen.count, rng)
+def _leader_by_ratios(policy: Any, sums: Any, rng: Any) -> int:
+    return leading_arm(sums.ratio, sums.count, rng)
 
 
 @implements(leader_of, EpsilonGreedy.ByInformation)
-def _leader_by_information(policy: Any, seen: Any, rng: Any) -> int:
-    return leading_arm(seen.score, seen.information, rng)
+def _leader_by_information(policy: Any, sums: Any, rng: Any) -> int:
+    return leading_arm(sums.score, sums.information, rng)

@@ -65,16 +65,16 @@ class IndexPolicy(Policy, abstract=True):
         """The sums that a grade is made of."""
         return InformationSums
 
-    def allocate(self, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
+    def allocate(self, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """The largest index takes all."""
         arms = len(shares)
         factor = optimism(self, period.number)
         best = -math.inf
         for arm in range(arms):
             shares[arm] = math.inf
-            if seen.information[arm] > 0.0:
+            if sums.information[arm] > 0.0:
                 mean, width = grade(
-                    self, period.number, arms, seen.count[arm], seen.information[arm], seen.score[arm]
+                    self, period.number, arms, sums.count[arm], sums.information[arm], sums.score[arm]
                 )
                 shares[arm] = mean + factor * width
             best = max(best, shares[arm])

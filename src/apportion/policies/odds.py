@@ -110,19 +110,19 @@ class Odds(InformationMatching):
     class Record(InformationMatching.Numbers):
         """What the kernel reads."""
 
-    def allocate(self: Any, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
+    def allocate(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """Odds against the leader."""
-        left = open_shares(seen.information, shares)
-        leader = leading_arm(seen.score, seen.information, rng)
+        left = open_shares(sums.information, shares)
+        leader = leading_arm(sums.score, sums.information, rng)
         if leader >= 0:
-            best = mu_star(seen, leader)
-            doubt = 1.0 / seen.information[leader]
+            best = mu_star(sums, leader)
+            doubt = 1.0 / sums.information[leader]
             for arm in range(len(shares)):
-                if seen.information[arm] > 0.0:
-                    gap = best - mu_star(seen, arm)
-                    z = gap / (self.sigma * math.sqrt(1.0 / seen.information[arm] + doubt))
+                if sums.information[arm] > 0.0:
+                    gap = best - mu_star(sums, arm)
+                    z = gap / (self.sigma * math.sqrt(1.0 / sums.information[arm] + doubt))
                     shares[arm] = math.exp(self.tilt * log_odds_of_tail(z))
-        share_or_draw(self, period.number, seen.information, left, leader, rng, shares)
+        share_or_draw(self, period.number, sums.information, left, leader, rng, shares)
 
 
 class Maillard(InformationMatching):
@@ -138,17 +138,17 @@ class Maillard(InformationMatching):
     class Record(InformationMatching.Numbers):
         """What the kernel reads."""
 
-    def allocate(self: Any, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
+    def allocate(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """A Gaussian in the gap, at the arm's own information."""
-        left = open_shares(seen.information, shares)
-        leader = leading_arm(seen.score, seen.information, rng)
+        left = open_shares(sums.information, shares)
+        leader = leading_arm(sums.score, sums.information, rng)
         if leader >= 0:
-            best = mu_star(seen, leader)
+            best = mu_star(sums, leader)
             for arm in range(len(shares)):
-                if seen.information[arm] > 0.0:
-                    gap = (best - mu_star(seen, arm)) / self.sigma
-                    shares[arm] = math.exp(-0.5 * self.tilt * gap * gap * seen.information[arm])
-        share_or_draw(self, period.number, seen.information, left, leader, rng, shares)
+                if sums.information[arm] > 0.0:
+                    gap = (best - mu_star(sums, arm)) / self.sigma
+                    shares[arm] = math.exp(-0.5 * self.tilt * gap * gap * sums.information[arm])
+        share_or_draw(self, period.number, sums.information, left, leader, rng, shares)
 
 
 class Matching(InformationMatching):
@@ -164,28 +164,28 @@ class Matching(InformationMatching):
     class Record(InformationMatching.Numbers):
         """What the kernel reads."""
 
-    def allocate(self: Any, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
+    def allocate(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """The probabilities of being best, to the power of the tilt."""
         arms = len(shares)
-        left = open_shares(seen.information, shares)
-        leader = leading_arm(seen.score, seen.information, rng)
+        left = open_shares(sums.information, shares)
+        leader = leading_arm(sums.score, sums.information, rng)
         if leader >= 0:
             means = np.zeros(arms)
             deviations = np.empty(arms)
             known = 0
             for arm in range(arms):
-                if seen.information[arm] > 0.0:
-                    means[known] = mu_star(seen, arm)
-                    deviations[known] = self.sigma / math.sqrt(seen.information[arm])
+                if sums.information[arm] > 0.0:
+                    means[known] = mu_star(sums, arm)
+                    deviations[known] = self.sigma / math.sqrt(sums.information[arm])
                     known += 1
-            chances = np.empty(known)
-            probability_best(means[:known], deviations[:known], QUICK, chances)
+            posterior = np.empty(known)
+            probability_best(means[:known], deviations[:known], QUICK, posterior)
             highest = 0.0
-            for place in range(known):
-                highest = max(highest, chances[place])
-            place = 0
+            for index in range(known):
+                highest = max(highest, posterior[index])
+            index = 0
             for arm in range(arms):
-                if seen.information[arm] > 0.0:
-                    shares[arm] = (chances[place] / highest) ** self.tilt
-                    place += 1
-        share_or_draw(self, period.number, seen.information, left, leader, rng, shares)
+                if sums.information[arm] > 0.0:
+                    shares[arm] = (posterior[index] / highest) ** self.tilt
+                    index += 1
+        share_or_draw(self, period.number, sums.information, left, leader, rng, shares)

@@ -41,7 +41,7 @@ class Oracle(Policy):
         """Nothing to prepare."""
         return self.Record()
 
-    def allocate(self: Any, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
+    def allocate(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """All on the largest mean."""
         best = memory[0]
         for arm in range(len(shares)):

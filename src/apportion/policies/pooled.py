@@ -87,14 +87,14 @@ class Thompson(Policy):
         """It draws."""
         return True
 
-    def allocate(self, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
+    def allocate(self, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """One draw per arm; the largest takes all."""
-        chosen = first_unseen(seen.information, rng)
+        chosen = first_unseen(sums.information, rng)
         if chosen < 0:
             best = -math.inf
             chosen = 0
             for arm in range(len(shares)):
-                draw = mu_star(seen, arm) + self.sigma / math.sqrt(seen.information[arm]) * rng.standard_normal()
+                draw = mu_star(sums, arm) + self.sigma / math.sqrt(sums.information[arm]) * rng.standard_normal()
                 if draw > best:
                     best, chosen = draw, arm
         whole_unit(chosen, shares)

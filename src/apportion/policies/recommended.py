@@ -76,56 +76,65 @@ class Recommended(Policy):
         periods = self.horizon or horizon or 0
         return self.Record(self.sigma, recommended_tilt(self.b), recommended_floor(self.b), self.b <= 0.5, periods)
 
-    def allocate(self: Any, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
+    def allocate(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """Pool by index or divide by odds."""
-        left = open_shares(seen.information, shares)
+        left = open_shares(sums.information, shares)
         if left <= 0.0:  # the first period: an even look at everything, which may already tell the best from the rest
             return
         if self.pool:
-            arm = optimistic_arm(
-                period.number, self.horizon, self.sigma, seen.count, seen.information, seen.score, rng
-            )
-            shares[arm] = left
+            index_rule = IndexRule(period.number, self.horizon, self.sigma)
+            shares[optimistic_arm(index_rule, sums.count, sums.information, sums.score, rng)] = left
             return
-        divide_by_odds(
-            period.number, self.horizon, self.sigma, self.tilt, self.floor, seen.information, seen.score, left, rng,
-            shares,
-        )  # fmt: skip
+        rule = OddsRule(period.number, self.horizon, self.sigma, self.tilt, self.floor)
+        divide_by_odds(rule, sums.information, sums.score, left, rng, shares)
+
+
+class OddsRule(NamedTuple):
+    """What the dividing half knows besides the sums: `tilt` is √κ, `floor` the α of the floor; horizon 0: unknown."""
+
+    number: int
+    horizon: int
+    sigma: float
+    tilt: float
+    floor: float
+
+
+class IndexRule(NamedTuple):
+    """What the pooling half knows besides the sums; horizon 0: unknown."""
+
+    number: int
+    horizon: int
+    sigma: float
 
 
 @kernel
-def divide_by_odds(
-    number: int, horizon: int, sigma: float, tilt: float, floor: float, information: Any, score: Any, left: float,
-    rng: Any, shares: Any,
-) -> None:  # fmt: skip
-    """Divide `left` over the observed arms by their odds against the leader; `tilt` is √κ, a horizon of 0 unknown.
+def divide_by_odds(rule: Any, information: Any, score: Any, left: float, rng: Any, shares: Any) -> None:
+    """Divide `left` over the observed arms by their odds against the leader, by an `OddsRule`.
 
     The leader is the arm with the largest μ*; it takes what the others leave.
     """
     leader = leading_arm(score, information, rng)
-    rival = 1.0 / (tilt * tilt)  # 1/κ = 2−2b: what a rival at even odds gets of the leader's share
-    if horizon >= number:
+    rival = 1.0 / (rule.tilt * rule.tilt)  # 1/κ = 2−2b: what a rival at even odds gets of the leader's share
+    if rule.horizon >= rule.number:
         fade = 1.0 / max(1.0 - rival, 1.0 / STEEPEST_FADE)
-        rival *= (1.0 - (number - 1.0) / horizon) ** fade
+        rival *= (1.0 - (rule.number - 1.0) / rule.horizon) ** fade
     doubt = 1.0 / information[leader]
     best = score[leader] * doubt
     for arm in range(len(shares)):
         if information[arm] > 0.0:
             variance = 1.0 / information[arm]
-            z = (best - score[arm] * variance) / (sigma * math.sqrt(variance + doubt))
-            shares[arm] = rival * math.exp(tilt * log_odds_of_tail(z))
+            z = (best - score[arm] * variance) / (rule.sigma * math.sqrt(variance + doubt))
+            shares[arm] = rival * math.exp(rule.tilt * log_odds_of_tail(z))
     shares[leader] = 1.0
-    share_by_weight(shares, information, left, power_floor(number, floor, len(shares)), leader)
+    share_by_weight(shares, information, left, power_floor(rule.number, rule.floor, len(shares)), leader)
 
 
 @kernel
-def optimistic_arm(
-    number: int, horizon: int, sigma: float, count: Any, information: Any, score: Any, rng: Any
-) -> int:
-    """The observed arm with the largest index, ties broken by chance; a horizon of 0 is unknown."""
+def optimistic_arm(rule: Any, count: Any, information: Any, score: Any, rng: Any) -> int:
+    """The observed arm with the largest index by an `IndexRule`, ties broken by chance."""
     arms = len(information)
-    known = horizon >= number
-    left = horizon - number + 1.0 if known else float(number)
+    known = rule.horizon >= rule.number
+    left = rule.horizon - rule.number + 1.0 if known else float(rule.number)
     best = -math.inf
     chosen = -1
     ties = 0
@@ -135,7 +144,7 @@ def optimistic_arm(
             room = left / (arms * max(count[arm], 1.0))
             # While t grows the leader must lose its own bonus, or it would hide its rivals for ever.
             room = math.log1p(room) if known else max(0.0, math.log(room))
-            index = score[arm] * variance + sigma * math.sqrt(OPTIMISM * room * variance)
+            index = score[arm] * variance + rule.sigma * math.sqrt(OPTIMISM * room * variance)
             if index > best:
                 best, chosen, ties = index, arm, 1
             elif index == best:

@@ -1,6 +1,6 @@
 """Kernels that several policies share.
 
-They take the arrays they need and not all of `seen`: compiled code counts references to every array in a tuple
+They take the arrays they need and not all of `sums`: compiled code counts references to every array in a tuple
 that is passed on, which would cost more than the loop itself.
 """
 
@@ -12,8 +12,13 @@ from typing import Any
 from apportion._common.compiled import kernel
 from apportion.theory.floors import kappa
 
-# No share may underflow to 0, or its arm would never be seen again.
+# No share may underflow to 0, or its arm would never be observed again.
 SMALLEST_SHARE = 1e-290
+
+_ROOT_HALF = math.sqrt(0.5)
+_LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
+# erfc underflows at 38 deviations; by 35 the first terms of its asymptotic series are exact.
+_ASYMPTOTIC_FROM = 35.0
 
 
 @kernel
@@ -117,11 +122,11 @@ def sample_arm(shares: Any, rng: Any) -> int:
 @kernel
 def log_odds_of_tail(z: float) -> float:
     """log(q / (1 − q)) with q = P(N(0, 1) > z), for z ≥ 0 however large."""
-    if z > 35.0:  # erfc underflows at 38; by 35 the first terms of its asymptotic series are exact
+    if z > _ASYMPTOTIC_FROM:
         inverse = 1.0 / (z * z)
         series = -inverse * (1.0 - 3.0 * inverse * (1.0 - 5.0 * inverse * (1.0 - 7.0 * inverse)))
-        return -0.5 * z * z - math.log(z) - 0.9189385332046727 + math.log1p(series)
-    tail = 0.5 * math.erfc(z * 0.7071067811865476)
+        return -0.5 * z * z - math.log(z) - _LOG_ROOT_TWO_PI + math.log1p(series)
+    tail = 0.5 * math.erfc(z * _ROOT_HALF)
     return math.log(tail / (1.0 - tail))
 
 

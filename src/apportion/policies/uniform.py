@@ -25,7 +25,7 @@ class Uniform(Policy):
         """The sums that the decision looks at."""
         return InformationSums
 
-    def allocate(self, period: Any, seen: Any, memory: Any, rng: Any, shares: Any) -> None:
+    def allocate(self, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """1/K each."""
         arms = len(shares)
         for arm in range(arms):

@@ -13,7 +13,7 @@ from apportion._common.compiled import compiled
 from apportion.allocation.allocator import Allocator
 from apportion.errors import ApportionError
 from apportion.model.law import Instance
-from apportion.model.sums import Floats, Grid, Sums, no_sums, observe, weights
+from apportion.model.sums import Floats, Grid, Sums, no_sums, observe, powers_of
 from apportion.policies import Policy, policy_from_dict
 from apportion.policies.contract import Period, decide, decide_now
 from apportion.simulation.engines.dense import Dense
@@ -67,7 +67,7 @@ def rollout(policy: Policy, world: Instance, periods: int, seed: int, shock: int
             shift = 1e3 * world.sigma if number == shock else 0.0
             with np.errstate(all="ignore"):
                 amount = shares[arm]
-                observe(seen, arm, outcomes[arm] + shift, weights(amount, world.b))
+                observe(seen, arm, outcomes[arm] + shift, powers_of(amount, world.b))
     return history
 
 
@@ -140,7 +140,7 @@ def _some_past(policy: Policy, arms: int, rng: np.random.Generator) -> tuple[Any
     for _ in range(24):
         for arm, amount in enumerate(rng.dirichlet(np.ones(arms))):
             returned = amount * (0.5 + 0.1 * arm) + amount**b * rng.standard_normal()
-            observe(seen, arm, returned, weights(amount, b))
+            observe(seen, arm, returned, powers_of(amount, b))
     return seen, memory
 
 
@@ -219,7 +219,7 @@ def check_many_arms(make: Make) -> None:
         amounts = np.full(arms, 1.0 / arms)
         outcomes = amounts * rng.random(arms) + amounts**b * rng.standard_normal(arms)
         for arm in range(arms) if number == 1 else range(0):
-            observe(seen, arm, outcomes[arm], weights(amounts[arm], b))
+            observe(seen, arm, outcomes[arm], powers_of(amounts[arm], b))
 
 
 POLICY_CHECKS: tuple[Callable[[Make], None], ...] = (

@@ -8,7 +8,7 @@ import numpy as np
 
 from apportion._common.compiled import compiled, kernel
 from apportion.model.law import Instance, outcome
-from apportion.model.sums import Floats, observe, weights
+from apportion.model.sums import Floats, observe, powers_of
 from apportion.policies.contract import Period, Policy, allocate
 from apportion.simulation.engines.batched import can_run_batched, play_batched
 from apportion.simulation.engines.records import (
@@ -40,7 +40,7 @@ def play(
     regret = 0.0
     reward = 0.0
     checkpoint = 0
-    powers = previous = weights(1.0, b)
+    powers = previous = powers_of(1.0, b)
     for number in range(1, horizon + 1):
         allocate(policy, Period(number, horizon, 1.0), sums, memory, rng, shares)
         for arm in range(arms):
@@ -48,7 +48,7 @@ def play(
                 if shares[arm] != powers.amount:  # powers are dear: most splits have one or two different shares
                     powers, previous = previous, powers
                     if shares[arm] != powers.amount:
-                        powers = weights(shares[arm], b)
+                        powers = powers_of(shares[arm], b)
                 returned = outcome(means[arm], powers.deviation * sigma, noise, powers.amount, noise_rng)
                 observe(sums, arm, returned, powers)
                 regret += powers.amount * gaps[arm]

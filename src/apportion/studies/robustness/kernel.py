@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from apportion._common.compiled import kernel
-from apportion.model.sums import InformationSums, weights
+from apportion.model.sums import InformationSums, powers_of
 from apportion.policies.contract import Period, allocate
 
 
@@ -120,7 +120,7 @@ def play_run(early_policy: Any, policy: Any, course: Course, rules: Rules, rng: 
             earned += shares[arm] * mean
             amounts[number - 1, arm] = shares[arm]
             if shares[arm] > 0.0:
-                deviation = weights(shares[arm], rules.b).deviation
+                deviation = powers_of(shares[arm], rules.b).deviation
                 outcomes[number - 1, arm] = shares[arm] * mean + deviation * course.noise[number - 1, arm]
         lost[number - 1] = best - earned
         if rules.decay < 1.0:
@@ -142,7 +142,7 @@ def count_in(part: Any, amounts: Any, outcomes: Any, b: float, weight: float) ->
     """Add the outcomes of a period to one group's sums, or take them away; an arm without outcomes has none left."""
     for arm in range(len(amounts)):
         if amounts[arm] > 0.0:
-            powers = weights(amounts[arm], b)
+            powers = powers_of(amounts[arm], b)
             part[0, arm] += weight
             part[1, arm] += weight * powers.information
             part[2, arm] += weight * outcomes[arm] * powers.score

@@ -12,7 +12,7 @@ import math
 from typing import Any
 
 from apportion._common.compiled import generic, implements, kernel
-from apportion.policies.elimination import SuccessiveElimination, elimination_radius
+from apportion.policies.elimination import ANYTIME, CONE, SuccessiveElimination, elimination_radius
 from apportion.policies.full_feedback import FollowTheLeader
 from apportion.policies.greedy import EpsilonGreedy
 from apportion.policies.oracle import Oracle
@@ -65,7 +65,7 @@ def _elimination_bound(
     means, shares, after = instance.means, work.shares, work.scratch
     row, leader, powers, periods = interval.row, interval.leader, interval.powers, interval.last - interval.first
     arms = len(means)
-    by_score = policy.kind == 3
+    by_score = policy.radius == ANYTIME
     drift = periods * (powers.information if by_score else powers.amount)
     scale = instance.sigma * (powers.score * powers.deviation if by_score else powers.deviation)
     boundary_before = boundary_after = 0.0
@@ -74,7 +74,7 @@ def _elimination_bound(
         resource = sums.resource[leader] + more * powers.amount
         noise = sums.noise[leader] + more * powers.noise
         information = sums.information[leader] + more * powers.information
-        count = float(interval.first + 1 if policy.kind == 2 else interval.first + more)
+        count = float(interval.first + 1 if policy.radius == CONE else interval.first + more)
         radius = elimination_radius(policy, 1.0, count, resource * (resource / noise), information, arms)
         boundary_before = boundary_after
         factor = math.sqrt(2.0) if policy.pairwise else 2.0

@@ -10,7 +10,7 @@ import math
 from typing import Any, Final
 
 from apportion._common.compiled import generic, implements, kernel
-from apportion.model.sums import InformationSums, RatioSums, RewardSums, weights
+from apportion.model.sums import InformationSums, RatioSums, RewardSums, powers_of
 from apportion.simulation.engines.leaping.intervals import (
     COVARIANCE,
     LEADER,
@@ -90,7 +90,7 @@ def add_interval(sums: Any, interval: Any, instance: Any, with_reward: bool, rng
     for arm in range(len(shares)):
         if shares[arm] > 0.0:
             if shares[arm] != powers.amount:
-                powers = weights(shares[arm], b)
+                powers = powers_of(shares[arm], b)
             group = LEADER if arm == leader else OTHERS
             increment = increments[row, arm]
             add_periods(

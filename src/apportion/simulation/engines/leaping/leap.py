@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from apportion._common import validation
 from apportion._common.compiled import compiled, kernel
 from apportion.model.law import Instance
-from apportion.model.sums import Floats, weights
+from apportion.model.sums import Floats, powers_of
 from apportion.policies.contract import Period, Policy, allocate
 from apportion.simulation.engines.leaping.crossings import event_bound
 from apportion.simulation.engines.leaping.eligibility import refusal, why_not
@@ -71,7 +71,7 @@ def leap(policy: Any, sums: Any, instance: Any, schedule: Any, rng: Any, work: A
     leader = active = decided = -1
     reach = 1
     refused = False
-    powers = weights(1.0, b)
+    powers = powers_of(1.0, b)
     while True:
         if decided < time:
             previous_leader, previous_active = leader, active
@@ -95,7 +95,7 @@ def leap(policy: Any, sums: Any, instance: Any, schedule: Any, rng: Any, work: A
             for arm in range(len(means)):
                 shares[arm] = work.proposed[arm]
             if shares[leader] != powers.amount:
-                powers = weights(shares[leader], b)
+                powers = powers_of(shares[leader], b)
             if changed:
                 changes += 1 if time >= 2 else 0
                 depth, reach = 0, 1  # what was sampled beyond was sampled for other shares
