@@ -50,10 +50,10 @@ def _draw(fit: NoiseFit, target: Path, *, wanted: bool) -> str | None:
     """Write the picture, or say why there is none; that is an error only if it was asked for."""
     try:
         figure = fit.plot()
-        from apportion.reporting.figures.style import light
+        from apportion.reporting.figures.style import picture_style
 
         target.parent.mkdir(parents=True, exist_ok=True)
-        with light():
+        with picture_style():
             figure.savefig(target, dpi=150)
     except ImportError:
         if wanted:

@@ -9,9 +9,9 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter
 
 from apportion.inference.fit.words import halved
-from apportion.reporting.figures.board import blank_board
+from apportion.reporting.figures.canvas import new_canvas
 from apportion.reporting.figures.scales import log_axis, plain_axis
-from apportion.reporting.figures.style import FAINT, INK, PALETTE, SMALL, light
+from apportion.reporting.figures.style import FAINT, INK, PALETTE, SMALL, picture_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ _MOST_DOTS = 3000
 _BINS = 10
 
 
-@light()
+@picture_style()
 def draw(fit: NoiseFit) -> Figure:
     """Left: what is left of each outcome after its mean, against the amount. Right: the likelihood of b."""
     low, high = fit.b_interval
@@ -40,10 +40,10 @@ def draw(fit: NoiseFit) -> Figure:
         f"b between {low:.2f} and {high:.2f} at {100 * fit.level:g}%",
         "one σ for all arms" if fit.scale == "common" else "a σ for each arm",
     ]
-    board = blank_board(2, title, notes, rows=6)
-    _sizes(board.axes[0], fit)
-    _curve(board.axes[1], fit)
-    return board.figure
+    canvas = new_canvas(2, title, notes, rows=6)
+    _sizes(canvas.axes[0], fit)
+    _curve(canvas.axes[1], fit)
+    return canvas.figure
 
 
 def _sizes(ax: Axes, fit: NoiseFit) -> None:

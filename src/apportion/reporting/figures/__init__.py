@@ -1,15 +1,15 @@
 """Pictures of simulated results, made to be read in grey, by colour-blind people, and without the text around them.
 
-Every function returns a `matplotlib.figure.Figure`; nothing is shown, and nothing global is changed. A policy keeps
-its look (colour, dashes, marker: its place among the policies of the result) from picture to picture, and the title
-is a sentence that says what the numbers say. `save` writes PNG and SVG.
+Every function returns a `matplotlib.figure.Figure`; nothing is shown, and nothing global is changed. A policy has
+the same look (colour, dashes, marker: by its number in the result) in every picture, and the title is a sentence that
+says what the numbers say. `save` writes PNG and SVG.
 """
 
 from apportion._common import optional
 
 optional.require("plot")  # before the modules below import matplotlib
 
-from apportion.reporting.figures.against import regret_against  # noqa: E402
+from apportion.reporting.figures.by_parameter import regret_against  # noqa: E402
 from apportion.reporting.figures.distribution import final_regret_distribution  # noqa: E402
 from apportion.reporting.figures.exponent import fitted_exponent  # noqa: E402
 from apportion.reporting.figures.over_time import regret_over_time  # noqa: E402

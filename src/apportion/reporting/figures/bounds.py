@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from apportion import theory
-from apportion.reporting.figures.data import Floats, Point, World
+from apportion.reporting.figures.data import Floats, World, WorldFinals
+from apportion.reporting.figures.phrases import number, wrapped
 from apportion.reporting.figures.style import FAINT, look
-from apportion.reporting.figures.words import number, short
 from apportion.theory.guarantee import guaranteed_regret
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def bounds_of(result: Result, world: World, periods: Any, names: list[str]) -> l
         for p, kind in enumerate(kinds):
             value = guarantee(kind, world)
             if value is not None:
-                label = f"guarantee of\n{short(names[p])}"
+                label = f"guarantee of\n{wrapped(names[p])}"
                 found.append(Bound(label, np.full(len(periods), value), True, look(p).colour, (0, (1, 2))))
     return found
 
@@ -71,7 +71,7 @@ def guarantee(kind: Mapping[str, Any], world: World) -> float | None:
     )
 
 
-def lower_curve(group: list[Point], parameter: str) -> tuple[Floats, Floats] | None:
+def lower_curve(group: list[WorldFinals], parameter: str) -> tuple[Floats, Floats] | None:
     """The lower bound of Theorem 1 along a group, where it covers all of it."""
     if any(point.world.facts["noise"] != "gaussian" or point.world.horizon < point.world.arms for point in group):
         return None

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from apportion._common import validation
 from apportion.errors import InvalidValue
 from apportion.model.noise import noise_family
+from apportion.reporting.figures.phrases import display_name
 
 if TYPE_CHECKING:
     from apportion.simulation.result import Result
@@ -22,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 class World(NamedTuple):
     """One instance of a result; `proxy` is the sub-Gaussian proxy of its noise, infinite where none is known."""
 
-    place: int
+    number: int
     label: str
     facts: dict[str, Any]
     means: tuple[float, ...] | None
@@ -39,7 +40,7 @@ class World(NamedTuple):
         return int(self.facts["horizon"])
 
 
-class Final(NamedTuple):
+class FinalRegret(NamedTuple):
     """Where a policy ends: mean and standard error over the runs."""
 
     label: str
@@ -47,22 +48,32 @@ class Final(NamedTuple):
     error: float
     runs: int
 
+    @property
+    def name(self) -> str:
+        """The policy as people write it."""
+        return display_name(self.label)
 
-class Point(NamedTuple):
+
+class WorldFinals(NamedTuple):
     """All policies on one world."""
 
     world: World
-    finals: list[Final]
+    finals: list[FinalRegret]
 
 
-class Line(NamedTuple):
-    """One policy over the values of a parameter."""
+class Curve(NamedTuple):
+    """The regret of one policy (its number among those of the result) over the values of a parameter."""
 
     label: str
-    place: int
+    policy: int
     x: Floats
     mean: Floats
     error: Floats
+
+    @property
+    def name(self) -> str:
+        """The policy as people write it."""
+        return display_name(self.label)
 
 
 def policies_of(result: Result) -> list[str]:
@@ -81,13 +92,13 @@ def worlds_of(result: Result, wanted: str | Sequence[str] | None) -> list[World]
         chosen = list(range(len(labels)))
     known = result.provenance.get("definition", {}).get("instances", [])
     found = []
-    for place in chosen:
-        facts = {name: data[name].values[place].item() for name in ("arms", "b", "sigma", "gap", "noise")}
+    for index in chosen:
+        facts = {name: data[name].values[index].item() for name in ("arms", "b", "sigma", "gap", "noise")}
         facts["horizon"] = int(data["period"].values[-1])
-        defined = known[place] if len(known) == len(labels) else {}
+        defined = known[index] if len(known) == len(labels) else {}
         means = tuple(defined.get("means", ()))
         proxy = _noise_proxy(defined.get("noise", facts["noise"]))
-        found.append(World(place, labels[place], facts, means if len(means) == facts["arms"] else None, proxy))
+        found.append(World(index, labels[index], facts, means if len(means) == facts["arms"] else None, proxy))
     if not found:
         raise validation.refuse("instance", "at least one label", wanted)
     return found
@@ -103,31 +114,31 @@ def _noise_proxy(described: Any) -> float:
 
 def runs_of(result: Result, policy: int, world: World) -> Floats:
     """Regret by run and period; runs that did not finish are left out."""
-    runs: Floats = result.dataset["regret"].values[policy, world.place]
+    runs: Floats = result.dataset["regret"].values[policy, world.number]
     return runs[~np.isnan(runs).any(axis=1)]
 
 
-def final_of(label: str, runs: Floats) -> Final:
+def final_of(label: str, runs: Floats) -> FinalRegret:
     """The last period of a policy's runs."""
     if not len(runs):
-        return Final(label, math.nan, math.nan, 0)
+        return FinalRegret(label, math.nan, math.nan, 0)
     last = runs[:, -1]
     error = float(last.std(ddof=1)) / math.sqrt(len(last)) if len(last) > 1 else 0.0
-    return Final(label, float(last.mean()), error, len(last))
+    return FinalRegret(label, float(last.mean()), error, len(last))
 
 
-def points_of(result: Result) -> list[Point]:
+def finals_of_worlds(result: Result) -> list[WorldFinals]:
     """A point per world."""
     labels = policies_of(result)
     return [
-        Point(world, [final_of(label, runs_of(result, p, world)) for p, label in enumerate(labels)])
+        WorldFinals(world, [final_of(label, runs_of(result, p, world)) for p, label in enumerate(labels)])
         for world in worlds_of(result, None)
     ]
 
 
-def grouped(points: list[Point], parameter: str) -> list[list[Point]]:
+def grouped(points: list[WorldFinals], parameter: str) -> list[list[WorldFinals]]:
     """Points that differ in the parameter only, in its order; all in one group where nothing else is held fixed."""
-    groups: dict[Any, list[Point]] = {}
+    groups: dict[Any, list[WorldFinals]] = {}
     for point in points:
         rest = tuple(value for name, value in point.world.facts.items() if name != parameter)
         copy = 0  # worlds alike in all that is known of them go to different panels
@@ -138,23 +149,23 @@ def grouped(points: list[Point], parameter: str) -> list[list[Point]]:
     return [sorted(group, key=lambda point: float(point.world.facts[parameter])) for group in found]
 
 
-def shared_facts(group: list[Point]) -> dict[str, Any]:
+def shared_facts(group: list[WorldFinals]) -> dict[str, Any]:
     """The facts that are the same all over the group."""
     first = group[0].world.facts
     return {name: value for name, value in first.items() if all(p.world.facts[name] == value for p in group)}
 
 
-def lines_of(group: list[Point], names: list[str], parameter: str) -> list[Line]:
-    """A line per policy that has runs; its place is that of its name."""
+def curves_of(group: list[WorldFinals], names: list[str], parameter: str) -> list[Curve]:
+    """A curve per policy that has runs; its number is that of its name."""
     found = []
-    for place, label in enumerate(names):
-        at = [
+    for index, label in enumerate(names):
+        points = [
             (float(point.world.facts[parameter]), final.mean, final.error)
             for point in group
             for final in point.finals
             if final.label == label and final.runs
         ]
-        if at:
-            x, mean, error = np.array(at).T
-            found.append(Line(label, place, x, mean, error))
+        if points:
+            x, mean, error = np.array(points).T
+            found.append(Curve(label, index, x, mean, error))
     return found

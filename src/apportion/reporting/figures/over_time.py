@@ -9,13 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from apportion._common import validation
-from apportion.reporting.figures.board import View, blank_board, left_out, sample
 from apportion.reporting.figures.bounds import bounds_of
+from apportion.reporting.figures.canvas import AxisRange, choose_panels, new_canvas, note_left_out
 from apportion.reporting.figures.data import Floats, final_of, policies_of, runs_of, worlds_of
-from apportion.reporting.figures.scales import log_axis, plain_axis, reach
-from apportion.reporting.figures.style import light, look
-from apportion.reporting.figures.titles import ranking
-from apportion.reporting.figures.words import counted, number, plain, short, thousands, told_apart
+from apportion.reporting.figures.phrases import (
+    as_text,
+    count_of_runs,
+    in_common_and_apart,
+    number,
+    thousands,
+    wrapped,
+)
+from apportion.reporting.figures.scales import log_axis, log_limits, plain_axis
+from apportion.reporting.figures.style import look, picture_style
+from apportion.reporting.figures.titles import ranking_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +31,7 @@ if TYPE_CHECKING:
     from apportion.simulation.result import Result
 
 
-@light()
+@picture_style()
 def regret_over_time(
     result: Result,
     *,
@@ -43,52 +50,56 @@ def regret_over_time(
     """
     log = validation.choice("scale", scale, ("linear", "log")) == "log"
     worlds = worlds_of(result, instance)
-    shown = sample(worlds)
+    shown = choose_panels(worlds)
     names = policies_of(result)
-    common, apart = told_apart([world.facts for world in shown], but="horizon")
-    notes = [common, counted(result.dataset.sizes["replication"]), "bands: 5% to 95% of them" if bands else ""]
-    notes += left_out(shown, worlds)
+    common, apart = in_common_and_apart([world.facts for world in shown], but="horizon")
+    notes = [common, count_of_runs(result.dataset.sizes["replication"]), "bands: 5% to 95% of them" if bands else ""]
+    notes += note_left_out(shown, worlds)
     finals = [[final_of(label, runs_of(result, p, world)) for p, label in enumerate(names)] for world in shown]
-    board = blank_board(len(shown), ranking(finals, f"after {thousands(shown[0].horizon)} periods"), notes, share=log)
+    canvas = new_canvas(
+        len(shown), ranking_title(finals, f"after {thousands(shown[0].horizon)} periods"), notes, share=log
+    )
     periods = result.dataset["period"].values
-    for ax, world in zip(board.axes, shown):
-        view, ends = View(log), []
+    for ax, world in zip(canvas.axes, shown):
+        span, ends = AxisRange(log), []
         for p, label in enumerate(names):
             runs = runs_of(result, p, world)
             if len(runs):
-                mean = _draw_runs(ax, view, periods, runs, p, label, bands)
-                ends.append((mean, f"{short(label)}: {number(mean)}"))
+                mean = _draw_runs(ax, span, periods, runs, p, label, bands)
+                ends.append((mean, f"{wrapped(label)}: {number(mean)}"))
         for bound in bounds_of(result, world, periods, names) if bounds else ():
-            if view.admits(bound):
-                ax.plot(periods, bound.values, color=bound.colour, lw=1.3, ls=bound.dashes, label=plain(bound.label))
+            if span.makes_room_for(bound):
+                ax.plot(
+                    periods, bound.values, color=bound.colour, lw=1.3, ls=bound.dashes, label=as_text(bound.label)
+                )
                 ends.append((float(bound.values[-1]), bound.label))
-        board.note(ax, view, ends if len(shown) == 1 else [])
-    board.set_y(log)
-    for ax in board.axes:
+        canvas.add_panel(ax, span, ends if len(shown) == 1 else [])
+    canvas.scale_y(log)
+    for ax in canvas.axes:
         if log:
-            log_axis(ax, "x", *reach(periods))
+            log_axis(ax, "x", *log_limits(periods))
         else:
             ax.set_xlim(0, float(periods[-1]))
             plain_axis(ax, "x", most=6 if len(shown) == 1 else 4)
-    board.label_ends(float(periods[-1]))
-    board.finish("time in periods", "regret so far, in units of reward", apart)
-    return board.figure
+    canvas.label_ends(float(periods[-1]))
+    canvas.finish("time in periods", "regret so far, in units of reward", apart)
+    return canvas.figure
 
 
-def _draw_runs(ax: Axes, view: View, periods: Any, runs: Floats, place: int, label: str, bands: bool) -> float:
+def _draw_runs(ax: Axes, span: AxisRange, periods: Any, runs: Floats, policy: int, label: str, bands: bool) -> float:
     """One policy over time; returns where its mean ends."""
-    style, mean = look(place), runs.mean(axis=0)
-    line = np.where(mean > 0, mean, math.nan) if view.log else mean
-    view.see(line)
+    style, mean = look(policy), runs.mean(axis=0)
+    line = np.where(mean > 0, mean, math.nan) if span.log else mean
+    span.include(line)
     if bands and len(runs) > 1:
         low, high = np.quantile(runs, (0.05, 0.95), axis=0)
-        view.see(high)
-        if view.log:  # down to a run without regret the band would reach to minus infinity
+        span.include(high)
+        if span.log:  # down to a run without regret the band would log_limits to minus infinity
             low, high = np.maximum(low, mean / 30), np.maximum(high, mean / 30)
         ax.fill_between(periods, low, high, where=~np.isnan(line), color=style.colour, alpha=0.13, lw=0)
     ax.plot(
         periods, line, color=style.colour, ls=style.dashes, marker=style.marker, markeredgecolor="white",
-        markeredgewidth=0.8, markevery=(0.02 * (place % 6), 0.14) if np.isfinite(line).sum() > 1 else None, zorder=3,
-        label=plain(label),
+        markeredgewidth=0.8, markevery=(0.02 * (policy % 6), 0.14) if np.isfinite(line).sum() > 1 else None, zorder=3,
+        label=as_text(label),
     )  # fmt: skip
     return float(mean[-1])

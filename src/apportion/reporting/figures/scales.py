@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def reach(values: Any, pad: float = 0.0) -> tuple[float, float]:
+def log_limits(values: Any, pad: float = 0.0) -> tuple[float, float]:
     """Limits of a logarithmic axis around positive values."""
     low, high = float(values[0]), float(values[-1])
     if low == high:
@@ -45,8 +45,8 @@ def tick_at(ax: Axes, values: list[float], log: bool) -> None:
     if not log:
         room = 0.06 * (values[-1] - values[0])
         ax.set_xlim(values[0] - room, values[-1] + room)
-    places = np.log(values) if log else np.array(values, np.float64)
-    if len(values) <= 10 and np.diff(places).min() > 0.06 * (places[-1] - places[0]):
+    positions = np.log(values) if log else np.array(values, np.float64)
+    if len(values) <= 10 and np.diff(positions).min() > 0.06 * (positions[-1] - positions[0]):
         ax.xaxis.set_major_locator(FixedLocator(values))
         ax.xaxis.set_minor_locator(NullLocator())
         ax.xaxis.set_major_formatter(FuncFormatter(_power) if log else FuncFormatter(lambda v, _: f"{v:.4g}"))

@@ -8,12 +8,12 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter
 
 from apportion._common import validation
-from apportion.reporting.figures.board import blank_board
+from apportion.reporting.figures.canvas import new_canvas
 from apportion.reporting.figures.data import Floats, World, policies_of, worlds_of
+from apportion.reporting.figures.phrases import as_text, count_of_runs, in_common_and_apart
 from apportion.reporting.figures.scales import log_axis, plain_axis
-from apportion.reporting.figures.style import HATCHES, OTHERS, PALETTE, light
+from apportion.reporting.figures.style import HATCHES, OTHERS, PALETTE, picture_style
 from apportion.reporting.figures.titles import split_title
-from apportion.reporting.figures.words import counted, plain, told_apart
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from apportion.simulation.result import Result
 
 
-@light()
+@picture_style()
 def shares_over_time(
     result: Result,
     *,
@@ -41,16 +41,16 @@ def shares_over_time(
         recorded = ", ".join(str(name) for name in result.dataset.data_vars)
         raise validation.refuse("result", "simulated with record=('regret', 'shares')", f"one with {recorded}")
     names = policies_of(result)
-    place = names.index(validation.choice("policy", policy, names))
+    number = names.index(validation.choice("policy", policy, names))
     worlds = worlds_of(result, instance)
     if len(worlds) > 1:
         options = ", ".join(repr(world.label) for world in worlds)
         raise validation.refuse("instance", f"given, one of {options}", instance)
     world = worlds[0]
-    runs = result.dataset["shares"].values[place, world.place][..., : world.arms]
+    runs = result.dataset["shares"].values[number, world.number][..., : world.arms]
     if replication is not None:
-        place = validation.whole("replication", replication, low=0, high=len(runs) - 1)
-        runs = runs[place : place + 1]
+        run = validation.whole("replication", replication, low=0, high=len(runs) - 1)
+        runs = runs[run : run + 1]
     runs = runs[~np.isnan(runs).any(axis=(1, 2))]
     if not len(runs):
         raise validation.refuse("policy", "one with finished runs on this instance", policy)
@@ -62,17 +62,17 @@ def shares_over_time(
     if len(main) < len(order):
         rest = [arm for arm in order if arm not in main]
         layers.append((shares[:, rest].sum(axis=1), f"{len(rest)} other arms"))
-    told = f"mean of {counted(len(runs))}" if replication is None else f"run {replication}"
-    note = [told_apart([world.facts], but="horizon")[0], told]
-    board = blank_board(1, split_title(policy, shares[-1], world), note)
-    ax = board.axes[0]
+    which = f"mean of {count_of_runs(len(runs))}" if replication is None else f"run {replication}"
+    note = [in_common_and_apart([world.facts], but="horizon")[0], which]
+    canvas = new_canvas(1, split_title(policy, shares[-1], world), note)
+    ax = canvas.axes[0]
     edges = _edges(periods, log)
     base = np.zeros(len(periods))
     for index, (height, label) in enumerate(layers):
         colour = PALETTE[index] if index < len(PALETTE) else OTHERS
         ax.stairs(
             base + height, edges, baseline=base, fill=True, facecolor=colour,
-            edgecolor="white", hatch=HATCHES[index % len(HATCHES)], lw=0, label=plain(label),
+            edgecolor="white", hatch=HATCHES[index % len(HATCHES)], lw=0, label=as_text(label),
             alpha=1.0 if index == 0 else 0.75,
         )  # fmt: skip
         base = base + height
@@ -87,11 +87,11 @@ def shares_over_time(
         plain_axis(ax, "x")
     ax.grid(visible=False)
     handles, labels = ax.get_legend_handles_labels()
-    board.figure.legend(
+    canvas.figure.legend(
         handles[::-1], labels[::-1], loc="outside right center", handlelength=1.6, handleheight=1.4, labelspacing=0.7
     )
-    board.finish("time in periods", "share of the resource", [""])
-    return board.figure
+    canvas.finish("time in periods", "share of the resource", [""])
+    return canvas.figure
 
 
 def _arm_label(arm: int, world: World) -> str:

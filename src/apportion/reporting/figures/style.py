@@ -15,7 +15,7 @@ import matplotlib as mpl
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, told apart by every kind of colour vision; their yellow is too pale for lines on white.
+# Okabe and Ito's colours, distinct to every kind of colour vision; their yellow is too pale for lines on white.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
 # Five kinds of dashes and eight markers have no common divisor: the first forty pairs are all different.
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), (0, (2.6, 1.1)))
@@ -24,7 +24,7 @@ HATCHES = ("", "///", "...", "\\\\\\", "xxx", "---", "ooo", "|||")
 
 INK, FAINT, GRID, OTHERS = "#222222", "#5A5A5A", "#E4E4E4", "#B0B0B0"
 _SIZE, SMALL, LARGE = 11.0, 10.0, 14.0
-_LIGHT: Any = {
+_SETTINGS: Any = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": _SIZE,
@@ -49,11 +49,11 @@ _lock = threading.RLock()
 
 
 @contextmanager
-def light() -> Iterator[None]:
+def picture_style() -> Iterator[None]:
     """The look of every picture, whatever style the user's session has; put back afterwards."""
     with _lock, mpl.rc_context():
         mpl.rcdefaults()
-        mpl.rcParams.update(_LIGHT)
+        mpl.rcParams.update(_SETTINGS)
         yield
 
 
@@ -65,15 +65,15 @@ class Look(NamedTuple):
     marker: str
 
 
-def look(place: int) -> Look:
-    """The look of the policy at a place (from 0) of a result."""
-    return Look(PALETTE[place % len(PALETTE)], DASHES[place % len(DASHES)], MARKERS[place % len(MARKERS)])
+def look(policy: int) -> Look:
+    """The look of a policy by its number (from 0) in the result."""
+    return Look(PALETTE[policy % len(PALETTE)], DASHES[policy % len(DASHES)], MARKERS[policy % len(MARKERS)])
 
 
 def svg(figure: Figure) -> str:
     """The picture as SVG text: letters as outlines, and the same bytes for the same picture."""
     buffer = io.BytesIO()
-    with light():
+    with picture_style():
         figure.draw_without_rendering()
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     return buffer.getvalue().decode()
@@ -84,7 +84,7 @@ def save(figure: Figure, stem: str | os.PathLike[str]) -> tuple[Path, Path]:
     target = Path(stem)
     target.parent.mkdir(parents=True, exist_ok=True)
     png, vector = target.with_name(target.name + ".png"), target.with_name(target.name + ".svg")
-    with light():
+    with picture_style():
         figure.savefig(png, dpi=150, metadata={"Software": None})
     vector.write_text(svg(figure), encoding="utf-8", newline="\n")
     return png, vector

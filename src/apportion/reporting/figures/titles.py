@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from apportion.reporting.figures.data import Final, Floats, Line, World
+from apportion.reporting.figures.data import Curve, FinalRegret, Floats, World
 from apportion.reporting.figures.exponent import fitted_exponent
-from apportion.reporting.figures.words import WORDS, bare, number, signed, thousands
+from apportion.reporting.figures.phrases import PARAMETER_NAMES, display_name, number, signed, thousands
 
 
-def ranking(panels: list[list[Final]], when: str) -> str:
+def ranking_title(panels: list[list[FinalRegret]], when: str) -> str:
     """Who loses how much, in one sentence."""
     ranked = [panel for panel in map(_ranked, panels) if panel]
     if not ranked:
@@ -20,26 +20,26 @@ def ranking(panels: list[list[Final]], when: str) -> str:
         return _winner([_clear(panel) for panel in ranked], f"loses least {when}", "worlds")
     best, *others = ranked[0]
     if not others:
-        return f"{bare(best.label)} loses {number(best.mean)} {when}"
+        return f"{best.name} loses {number(best.mean)} {when}"
     second, last = others[0], others[-1]
     if _clear(ranked[0]) is None:
-        pair = f"{bare(best.label)} and {bare(second.label)} lose {number(best.mean)} and {number(second.mean)}"
-        more = f"; {bare(last.label)} loses {number(last.mean)}" if len(others) > 1 else ""
+        pair = f"{best.name} and {second.name} lose {number(best.mean)} and {number(second.mean)}"
+        more = f"; {last.name} loses {number(last.mean)}" if len(others) > 1 else ""
         return f"{pair} {when}, too close to call{more}"
-    told = f"{bare(best.label)} loses {number(best.mean)} {when}, {bare(second.label)} {number(second.mean)}"
+    pair = f"{best.name} loses {number(best.mean)} {when}, {second.name} {number(second.mean)}"
     if len(others) == 1:
-        return told
+        return pair
     if len(others) == 2:
-        return f"{told}, {bare(last.label)} {number(last.mean)}"
-    return f"{told}; {bare(last.label)} loses most, {number(last.mean)}"
+        return f"{pair}, {last.name} {number(last.mean)}"
+    return f"{pair}; {last.name} loses most, {number(last.mean)}"
 
 
-def scaling(panels: list[list[Line]], parameter: str, fits: bool) -> str:
+def scaling_title(panels: list[list[Curve]], parameter: str, fits: bool) -> str:
     """How regret moves with the parameter, in one sentence."""
     if len(panels) > 1 or not panels[0]:
         spots = [
             [
-                Final(line.label, float(at[0]), float(at[1]), 1)
+                FinalRegret(line.label, float(at[0]), float(at[1]), 1)
                 for line in panel
                 for v, *at in zip(line.x, line.mean, line.error)
                 if v == x
@@ -47,12 +47,12 @@ def scaling(panels: list[list[Line]], parameter: str, fits: bool) -> str:
             for panel in panels
             for x in sorted({value for line in panel for value in line.x})
         ]
-        name = WORDS[parameter].split(" in ")[0]
+        name = PARAMETER_NAMES[parameter].split(" in ")[0]
         return _winner([_clear(_ranked(spot)) for spot in spots], "loses least", f"settings as the {name} varies")
     lines = [line for line in panels[0] if len(line.x) > 1 and (line.mean > 0).all()]
-    name = WORDS[parameter].split(" in ")[0]
+    name = PARAMETER_NAMES[parameter].split(" in ")[0]
     if fits and lines:
-        powers = sorted((fitted_exponent(line.x, line.mean)[0], bare(line.label)) for line in lines)
+        powers = sorted((fitted_exponent(line.x, line.mean)[0], line.name) for line in lines)
         if len(powers) == 1:
             return f"The regret of {powers[0][1]} scales with the {name} to the power {signed(powers[0][0])}"
         (low, first), (high, last) = powers[0], powers[-1]
@@ -62,7 +62,7 @@ def scaling(panels: list[list[Line]], parameter: str, fits: bool) -> str:
     start, end = float(best.mean[0]), float(best.mean[-1])
     moves = "falls" if end < start else "rises"
     at = f"From {parameter} = {best.x[0]:g} to {best.x[-1]:g}"
-    return f"{at}, the regret of {bare(best.label)} {moves} from {number(start)} to {number(end)}"
+    return f"{at}, the regret of {best.name} {moves} from {number(start)} to {number(end)}"
 
 
 def split_title(policy: str, last: Floats, world: World) -> str:
@@ -73,13 +73,13 @@ def split_title(policy: str, last: Floats, world: World) -> str:
     else:
         whom, share = f"arm {int(last.argmax()) + 1}", float(last.max())
     percent = f"{100 * share:.3g}%" if share < 0.9995 or share == 1.0 else "over 99.9%"
-    return f"{bare(policy)} gives {whom} {percent} of the resource in period {thousands(world.horizon)}"
+    return f"{display_name(policy)} gives {whom} {percent} of the resource in period {thousands(world.horizon)}"
 
 
 def tail_title(names: list[str], panels: list[list[Floats]], horizon: int) -> str:
     """What the unlucky runs lose, in one sentence."""
     tails = [
-        _ranked([Final(n, float(np.quantile(v, 0.99)), 0.0, len(v)) for v, n in zip(panel, names) if len(v)])
+        _ranked([FinalRegret(n, float(np.quantile(v, 0.99)), 0.0, len(v)) for v, n in zip(panel, names) if len(v)])
         for panel in panels
     ]
     tails = [panel for panel in tails if panel]
@@ -88,18 +88,18 @@ def tail_title(names: list[str], panels: list[list[Floats]], horizon: int) -> st
     if len(tails) > 1:
         return _winner([panel[0].label for panel in tails], "has the smallest 99% quantile of regret", "worlds")
     first, last = tails[0][0], tails[0][-1]
-    told = f"99% of the runs of {bare(first.label)} lose at most {number(first.mean)} in {thousands(horizon)} periods"
-    return told if len(tails[0]) == 1 else f"{told}, of {bare(last.label)} {number(last.mean)}"
+    title = f"99% of the runs of {first.name} lose at most {number(first.mean)} in {thousands(horizon)} periods"
+    return title if len(tails[0]) == 1 else f"{title}, of {last.name} {number(last.mean)}"
 
 
-def _ranked(finals: list[Final]) -> list[Final]:
-    """Those with runs, the least regret first; the oracle, which is told the answer, competes with itself only."""
+def _ranked(finals: list[FinalRegret]) -> list[FinalRegret]:
+    """Those with runs, the least regret first; the oracle, which knows the answer, competes with itself only."""
     there = [final for final in finals if final.runs]
     contend = [final for final in there if not final.label.startswith("Oracle")] or there
     return sorted(contend, key=lambda final: final.mean)
 
 
-def _clear(ranked: list[Final]) -> str | None:
+def _clear(ranked: list[FinalRegret]) -> str | None:
     """Who loses least, if that is beyond twice the standard error of the difference to the next."""
     best, *others = ranked
     if others and others[0].mean - best.mean <= 2 * math.hypot(best.error, others[0].error):
@@ -114,4 +114,6 @@ def _winner(firsts: list[str | None], does: str, where: str) -> str:
     best = max(dict.fromkeys(won), key=won.count)
     times = "all" if won.count(best) == len(firsts) else f"{won.count(best)} of"
     close = len(firsts) - len(won)
-    return f"{bare(best)} {does} in {times} {len(firsts)} {where}" + (f", {close} too close to call" if close else "")
+    return f"{display_name(best)} {does} in {times} {len(firsts)} {where}" + (
+        f", {close} too close to call" if close else ""
+    )

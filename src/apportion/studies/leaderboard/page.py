@@ -59,11 +59,11 @@ def score_picture(board: Leaderboard) -> Figure:
     from matplotlib.figure import Figure
 
     from apportion.reporting.figures.scales import log_axis
-    from apportion.reporting.figures.style import FAINT, LARGE, PALETTE, light
+    from apportion.reporting.figures.style import FAINT, LARGE, PALETTE, picture_style
 
     ranking = board.ranking()
     best = ranking.index[0]
-    with light():
+    with picture_style():
         figure = Figure(figsize=(9.0, 0.42 * len(ranking) + 2.0), layout="constrained")
         ax = figure.subplots()
         for height, (_, row) in enumerate(ranking.iterrows()):

@@ -95,12 +95,12 @@ def plateau_picture(curves: Sequence[RegretCurve]) -> Figure:
     from matplotlib.figure import Figure
 
     from apportion.reporting.figures.scales import log_axis
-    from apportion.reporting.figures.style import LARGE, PALETTE, light
+    from apportion.reporting.figures.style import LARGE, PALETTE, picture_style
 
     exponents = sorted({curve.b for curve in curves})
     names = list(dict.fromkeys(curve.policy for curve in curves))
     top = 1.08 * max(curve.mean[-1] + 2 * curve.error[-1] for curve in curves)
-    with light():
+    with picture_style():
         figure = Figure(figsize=(4.2 * len(exponents), 4.4), layout="constrained")
         panels = figure.subplots(1, len(exponents), sharey=True, squeeze=False)[0]
         for ax, b in zip(panels, exponents, strict=True):

@@ -167,19 +167,19 @@ def show(values: Values) -> list[Block]:
 
 def draw(values: Values) -> Figure:
     """Ratios to the lower bound, a panel for each K."""
-    from apportion.reporting.figures.board import blank_board
+    from apportion.reporting.figures.canvas import new_canvas
     from apportion.reporting.figures.scales import log_axis
-    from apportion.reporting.figures.style import FAINT, light, look
+    from apportion.reporting.figures.style import FAINT, look, picture_style
 
     least = min(row["ratio"] for row in values["hard"])
     names = list(dict.fromkeys(row["policy"] for row in values["hard"]))
     counts = list(dict.fromkeys(row["arms"] for row in values["hard"]))
-    with light():
+    with picture_style():
         title = f"No policy comes below Theorem 1: the closest loses {least:.3g} times its bound"
-        board = blank_board(
+        canvas = new_canvas(
             len(counts), title, [f"{values['horizon']:,} periods", "larger regret of the hard pair"], share=True
         )
-        for ax, arms in zip(board.axes, counts):
+        for ax, arms in zip(canvas.axes, counts):
             for index, name in enumerate(names):
                 mine = [row for row in values["hard"] if (row["policy"], row["arms"]) == (name, arms)]
                 style, shift = look(index), 0.01 * (index - 3)
@@ -194,22 +194,22 @@ def draw(values: Values) -> Figure:
                 )
             ax.axhline(1.0, color=FAINT, lw=1.5)
             log_axis(ax, "y", 0.7, 1.4 * max(row["ratio"] for row in values["hard"]))
-        board.finish("b", "regret over the bound", [f"K = {arms}" for arms in counts])
-    return board.figure
+        canvas.finish("b", "regret over the bound", [f"K = {arms}" for arms in counts])
+    return canvas.figure
 
 
 def draw_upper(values: Values) -> Figure:
     """Ratios to the upper bounds, a row for each."""
-    from apportion.reporting.figures.board import blank_board
+    from apportion.reporting.figures.canvas import new_canvas
     from apportion.reporting.figures.scales import log_axis
-    from apportion.reporting.figures.style import FAINT, PALETTE, light
+    from apportion.reporting.figures.style import FAINT, PALETTE, picture_style
 
     rows = values["upper"]
     largest = max(row["ratio"] for row in rows)
-    with light():
+    with picture_style():
         title = f"Every bound holds, and none is tight: the closest regret is {largest:.2g} of its bound"
-        board = blank_board(1, title, [f"{values['T']:,} periods"], rows=len(rows) // 2)
-        ax = board.axes[0]
+        canvas = new_canvas(1, title, [f"{values['T']:,} periods"], rows=len(rows) // 2)
+        ax = canvas.axes[0]
         for index, row in enumerate(rows):
             second = row["theorem"] == "Theorem 4"
             ax.plot([row["ratio"], 1.0], [index, index], color="#D0D0D0", lw=2, zorder=1)
@@ -222,8 +222,8 @@ def draw_upper(values: Values) -> Figure:
         ax.invert_yaxis()
         ax.axvline(1.0, color=FAINT, lw=1.5)
         log_axis(ax, "x", min(row["ratio"] for row in rows) / 3, 2.0)
-        board.finish("measured regret over the bound", "", [""])
-    return board.figure
+        canvas.finish("measured regret over the bound", "", [""])
+    return canvas.figure
 
 
 SECTION = Section("bounds", "Theorems 1, 2 and 4: regret against the bounds", __name__, measure, show)

@@ -131,16 +131,16 @@ def show(values: Values) -> list[Block]:
 
 def draw(values: Values) -> Figure:
     """Tails against the threshold, a panel for each t."""
-    from apportion.reporting.figures.board import blank_board
+    from apportion.reporting.figures.canvas import new_canvas
     from apportion.reporting.figures.scales import log_axis
-    from apportion.reporting.figures.style import FAINT, light, look
+    from apportion.reporting.figures.style import FAINT, look, picture_style
 
     first, second = values["failures"][:2]
     words = {"printed": "printed", "corrected": "corrected", "closed": "closed form", "exact": "exact (cone law)"}
-    with light():
+    with picture_style():
         title = f"The printed tail is below the exact one at t = 1, and at t = 2 from ε = {second['from']:.3g} on"
-        board = blank_board(4, title, ["Gaussian noise", "grey: beyond the first failure of the printed bound"])
-        for ax, curve in zip(board.axes, values["curves"]):
+        canvas = new_canvas(4, title, ["Gaussian noise", "grey: beyond the first failure of the printed bound"])
+        for ax, curve in zip(canvas.axes, values["curves"]):
             for index, (name, label) in enumerate(words.items()):
                 style = look(index)
                 tail = np.array(curve[name], dtype=float)
@@ -157,8 +157,8 @@ def draw(values: Values) -> Figure:
             if fails is not None:
                 start = math.sqrt(1.5) * math.log(curve["t"]) * fails["from"]
                 ax.axvspan(start, curve["x"][-1], color=FAINT, alpha=0.13, lw=0)
-        board.finish("threshold x, in units of σ", "P(supremum ≥ x)", [f"t = {c['t']:,}" for c in values["curves"]])
-    return board.figure
+        canvas.finish("threshold x, in units of σ", "P(supremum ≥ x)", [f"t = {c['t']:,}" for c in values["curves"]])
+    return canvas.figure
 
 
 SECTION = Section("proposition-1", "Proposition 1: concentration for rising weights", __name__, measure, show)

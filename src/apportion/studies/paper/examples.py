@@ -87,15 +87,15 @@ def show(values: Values) -> list[Block]:
 
 def draw(values: Values) -> Figure:
     """Shares of what was possible, a panel for each world."""
-    from apportion.reporting.figures.board import blank_board
-    from apportion.reporting.figures.style import FAINT, PALETTE, light
+    from apportion.reporting.figures.canvas import new_canvas
+    from apportion.reporting.figures.style import FAINT, PALETTE, picture_style
 
     worlds = values["worlds"]
     least = min(row["share"] for world in worlds for row in world["rows"] if row["policy"] == "Recommended")
-    with light():
+    with picture_style():
         title = f"In all three examples Recommended earns at least {100 * least:.0f}% of what was possible"
-        board = blank_board(3, title, [f"{values['seasons']} seasons each"])
-        for ax, world in zip(board.axes, worlds):
+        canvas = new_canvas(3, title, [f"{values['seasons']} seasons each"])
+        for ax, world in zip(canvas.axes, worlds):
             names = [row["policy"] for row in world["rows"]]
             shares = [100 * row["share"] for row in world["rows"]]
             ax.barh(names, shares, color=[FAINT, PALETTE[2], PALETTE[0], PALETTE[1], "#B0B0B0"], height=0.6)
@@ -113,10 +113,10 @@ def draw(values: Values) -> Figure:
             ax.invert_yaxis()
             ax.set_xlim(0, 102)
             ax.grid(visible=False, axis="y")
-            if ax is not board.axes[0]:
+            if ax is not canvas.axes[0]:
                 ax.set_yticklabels([])
-        board.finish("% of what was possible", "", [world["title"] for world in worlds])
-    return board.figure
+        canvas.finish("% of what was possible", "", [world["title"] for world in worlds])
+    return canvas.figure
 
 
 SECTION = Section("examples", "The three examples", __name__, measure, show)

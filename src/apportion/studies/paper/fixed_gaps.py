@@ -123,9 +123,9 @@ def show(values: Values) -> list[Block]:
 
 def draw(values: Values) -> Figure:
     """Regret against T: one panel where it grows as log T, three where it stops."""
-    from apportion.reporting.figures.board import View, blank_board
+    from apportion.reporting.figures.canvas import AxisRange, new_canvas
     from apportion.reporting.figures.scales import log_axis
-    from apportion.reporting.figures.style import FAINT, light, look
+    from apportion.reporting.figures.style import FAINT, look, picture_style
 
     panels: list[tuple[str, list[dict[str, Any]]]] = [
         (f"b = {shown(b)}", [row for row in values[kind] if row["b"] == b])
@@ -134,10 +134,10 @@ def draw(values: Values) -> Figure:
     flat = sum(row["flat"] for row in values["plateaus"] if row["policy"] != "Algorithm 1")
     count = sum(row["policy"] != "Algorithm 1" for row in values["plateaus"])
     title = f"Above b = 1/2 regret stops growing: {flat} of {count} settings of Algorithm 2, Odds and Recommended"
-    with light():
-        board = blank_board(4, title, [f"{shown(values['arms'])} arms", "bars: standard errors"])
-        for ax, (_, rows) in zip(board.axes, panels):
-            view = View(log=True)
+    with picture_style():
+        canvas = new_canvas(4, title, [f"{shown(values['arms'])} arms", "bars: standard errors"])
+        for ax, (_, rows) in zip(canvas.axes, panels):
+            span = AxisRange(log=True)
             for row in rows:
                 style = look(NAMES.index(row["policy"]))
                 low = [min(error, 0.9 * mean) for mean, error in zip(row["means"], row["errors"])]
@@ -145,17 +145,17 @@ def draw(values: Values) -> Figure:
                     row["x"], row["means"], yerr=[low, row["errors"]], color=style.colour, ls=style.dashes,
                     marker=style.marker, lw=1.4, capsize=2, label=row["policy"],
                 )  # fmt: skip
-                view.see(np.array([mean for mean in row["means"] if mean > 0]))
+                span.include(np.array([mean for mean in row["means"] if mean > 0]))
                 if "bound" in row and row is rows[0]:
                     line = row["bound"] * np.log(row["x"])
                     ax.plot(row["x"], line, color=FAINT, ls=":", label="Theorem 3's slope × log T")
-                    view.see(line)
+                    span.include(line)
             ends = [end for row in rows for end in (row["x"][0], row["x"][-1])]
             log_axis(ax, "x", min(ends) / 1.3, max(ends) * 1.3)
-            board.note(ax, view, [])
-        board.set_y(log=True)
-        board.finish("T", "mean regret", [heading for heading, _ in panels])
-    return board.figure
+            canvas.add_panel(ax, span, [])
+        canvas.scale_y(log=True)
+        canvas.finish("T", "mean regret", [heading for heading, _ in panels])
+    return canvas.figure
 
 
 SECTION = Section("fixed-gaps", "Table 1: fixed gaps, and Theorem 3", __name__, measure, show)

@@ -93,21 +93,21 @@ def show(values: Values) -> list[Block]:
 
 def draw(values: Values) -> Figure:
     """Contours over the two free stopping times, with the exact maximiser and the best whole choice."""
-    from apportion.reporting.figures.board import blank_board
-    from apportion.reporting.figures.style import light
+    from apportion.reporting.figures.canvas import new_canvas
+    from apportion.reporting.figures.style import picture_style
 
     first, second, _ = values["maximiser"]
     whole = values["whole"]
     surface = np.array([[np.nan if value is None else value for value in row] for row in values["surface"]])
-    with light():
+    with picture_style():
         title = f"The best stopping times have a closed form: {first:.4g} and {second:.4g}"
         notes = [f"K = {values['arms']}, T = {values['horizon']}, b = {values['b']:g}"]
-        board = blank_board(1, title, notes)
-        ax = board.axes[0]
+        canvas = new_canvas(1, title, notes)
+        ax = canvas.axes[0]
         shades = ax.contourf(
             values["times"], values["times"], np.ma.masked_invalid(surface), levels=20, cmap="cividis"
         )
-        board.figure.colorbar(shades, ax=ax, label="sum of Lemma 2", format="%.1f")
+        canvas.figure.colorbar(shades, ax=ax, label="sum of Lemma 2", format="%.1f")
         ax.plot([first], [second], "*", color="white", mec="black", ms=17, label=f"exact: {values['maximum']:.6g}")
         ax.plot(
             [whole["first"]],
@@ -120,8 +120,8 @@ def draw(values: Values) -> Figure:
             label=f"best whole times: {whole['value']:.6g}",
         )
         ax.legend(loc="lower right")
-        board.finish("first arm dropped after period", "second arm dropped after period", [""])
-    return board.figure
+        canvas.finish("first arm dropped after period", "second arm dropped after period", [""])
+    return canvas.figure
 
 
 SECTION = Section("lemma-2", "Lemma 2, and the example A = t^(−α)", __name__, measure, show)

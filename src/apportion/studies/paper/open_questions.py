@@ -191,15 +191,15 @@ def show(values: Values) -> list[Block]:
 
 def draw(values: Values) -> Figure:
     """Thresholds against t."""
-    from apportion.reporting.figures.board import View, blank_board
+    from apportion.reporting.figures.canvas import AxisRange, new_canvas
     from apportion.reporting.figures.scales import log_axis
-    from apportion.reporting.figures.style import light, look
+    from apportion.reporting.figures.style import look, picture_style
 
     last = values["growth"][-1]
-    with light():
+    with picture_style():
         title = f"The exact threshold grows as √log t: {last['exact']:.3g} where {last['printed']:.3g} is printed"
-        board = blank_board(1, title, [f"level {values['level']:g}", "Gaussian noise"])
-        ax, view = board.axes[0], View(log=True)
+        canvas = new_canvas(1, title, [f"level {values['level']:g}", "Gaussian noise"])
+        ax, span = canvas.axes[0], AxisRange(log=True)
         times = [row["t"] for row in values["growth"]]
         ends = []
         for index, (name, label) in enumerate(
@@ -207,14 +207,14 @@ def draw(values: Values) -> Figure:
         ):
             style, up = look(index), [row[name] for row in values["growth"]]
             ax.plot(times, up, color=style.colour, ls=style.dashes, marker=style.marker, label=label)
-            view.see(np.array(up))
+            span.include(np.array(up))
             ends.append((up[-1], label))
         log_axis(ax, "x", times[0] / 1.5, times[-1] * 1.5)
-        board.note(ax, view, ends)
-        board.set_y(log=True)
-        board.label_ends(times[-1])
-        board.finish("t", "threshold, in units of σ", [""])
-    return board.figure
+        canvas.add_panel(ax, span, ends)
+        canvas.scale_y(log=True)
+        canvas.label_ends(times[-1])
+        canvas.finish("t", "threshold, in units of σ", [""])
+    return canvas.figure
 
 
 SECTION = Section("open-questions", "Open questions", __name__, measure, show)

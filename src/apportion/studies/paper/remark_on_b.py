@@ -114,18 +114,18 @@ def show(values: Values) -> list[Block]:
 
 def draw(values: Values) -> Figure:
     """Regret against the assumed b."""
-    from apportion.reporting.figures.board import View, blank_board
-    from apportion.reporting.figures.style import light, look
+    from apportion.reporting.figures.canvas import AxisRange, new_canvas
+    from apportion.reporting.figures.style import look, picture_style
 
     names = list(dict.fromkeys(row["policy"] for row in values["lower"]))
     even = [row["mean"] for row in values["lower"] if row["policy"] == "Odds"]
-    with light():
+    with picture_style():
         title = f"A b that is too small costs Odds at most {max(even) / even[-1]:.2g} times the regret"
         notes = [
             f"true b {values['truth']:g}, {values['arms']} arms, gap {values['gap']:g}, {values['horizon']:,} periods"
         ]
-        board = blank_board(1, title, notes)
-        ax, view = board.axes[0], View(log=True)
+        canvas = new_canvas(1, title, notes)
+        ax, span = canvas.axes[0], AxisRange(log=True)
         ends = []
         for index, name in enumerate(names):
             mine = [row for row in values["lower"] if row["policy"] == name]
@@ -141,13 +141,13 @@ def draw(values: Values) -> Figure:
                 capsize=2,
                 label=name,
             )
-            view.see(np.array(means))
+            span.include(np.array(means))
             ends.append((means[-1], name))
-        board.note(ax, view, ends)
-        board.set_y(log=True)
-        board.label_ends(values["lower"][-1]["assumed"])
-        board.finish("b that the policy was told", "mean regret", [""])
-    return board.figure
+        canvas.add_panel(ax, span, ends)
+        canvas.scale_y(log=True)
+        canvas.label_ends(values["lower"][-1]["assumed"])
+        canvas.finish("b that the policy was told", "mean regret", [""])
+    return canvas.figure
 
 
 SECTION = Section("remark-on-b", "The remark on b: burn-in, and a lower bound", __name__, measure, show)

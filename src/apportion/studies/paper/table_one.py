@@ -186,15 +186,15 @@ def show(values: Values) -> list[Block]:
 
 def draw(values: Values) -> Figure:
     """Exponents against b, T on the left and K on the right."""
-    from apportion.reporting.figures.board import blank_board
-    from apportion.reporting.figures.style import FAINT, light, look
+    from apportion.reporting.figures.canvas import new_canvas
+    from apportion.reporting.figures.style import FAINT, look, picture_style
 
     times = [row for row in values["rows"] if row["axis"] == "T" and row["policy"] != PRINTED]
     near = sum("as " in row["verdict"] for row in times)
     title = f"{near} of {len(times)} exponents of T are the printed one, or that of the policy's bound"
-    with light():
-        board = blank_board(2, title, ["largest mean regret over gaps up to 1", "bars: 95% intervals"])
-        for ax, axis in zip(board.axes, ("T", "K")):
+    with picture_style():
+        canvas = new_canvas(2, title, ["largest mean regret over gaps up to 1", "bars: 95% intervals"])
+        for ax, axis in zip(canvas.axes, ("T", "K")):
             rows = [row for row in values["rows"] if row["axis"] == axis]
             rates = dict(sorted((row["b"], row["rate"]) for row in rows))
             ax.plot(list(rates), list(rates.values()), color=FAINT, lw=5, alpha=0.35, zorder=1)
@@ -206,8 +206,8 @@ def draw(values: Values) -> Figure:
                     yerr=[(row["high"] - row["low"]) / 2 for row in mine], color=style.colour, marker=style.marker,
                     ls=style.dashes, lw=1.2, capsize=2, label=name,
                 )  # fmt: skip
-        board.finish("b", "exponent", ["exponent of T", "exponent of K"])
-    return board.figure
+        canvas.finish("b", "exponent", ["exponent of T", "exponent of K"])
+    return canvas.figure
 
 
 SECTION = Section("table-1", "Table 1: the worst case over the gaps", __name__, measure, show)

@@ -149,19 +149,19 @@ def show(values: Values) -> list[Block]:
 
 def draw(values: Values) -> Figure:
     """Regret against b, a panel for each K."""
-    from apportion.reporting.figures.board import View, blank_board
-    from apportion.reporting.figures.style import FAINT, light, look
+    from apportion.reporting.figures.canvas import AxisRange, new_canvas
+    from apportion.reporting.figures.style import FAINT, look, picture_style
 
     counts = list(dict.fromkeys(curve["arms"] for curve in values["curves"]))
     best = max(c["odds"] for c in values["crossings"])
     title = f"Above b = 1/2 dividing wins: with full feedback pooling loses up to {best:,.0f} times as much"
-    with light():
-        board = blank_board(
+    with picture_style():
+        canvas = new_canvas(
             len(counts), title, [f"{values['horizon']:,} periods", f"gap {values['gap']:g}", "bars: standard errors"],
             share=True,
         )  # fmt: skip
-        for ax, arms in zip(board.axes, counts):
-            view = View(log=True)
+        for ax, arms in zip(canvas.axes, counts):
+            span = AxisRange(log=True)
             for index, curve in enumerate(c for c in values["curves"] if c["arms"] == arms):
                 style = look(index)
                 low = [min(error, 0.9 * mean) for mean, error in zip(curve["means"], curve["errors"])]
@@ -169,12 +169,12 @@ def draw(values: Values) -> Figure:
                     curve["b"], curve["means"], yerr=[low, curve["errors"]], color=style.colour, ls=style.dashes,
                     marker=style.marker, ms=4, lw=1.6, label=curve["policy"],
                 )  # fmt: skip
-                view.see(np.array(curve["means"]))
+                span.include(np.array(curve["means"]))
             ax.axvline(0.5, color=FAINT, ls=":", lw=1.4)
-            board.note(ax, view, [])
-        board.set_y(log=True)
-        board.finish("b", "mean regret", [f"K = {arms}" for arms in counts])
-    return board.figure
+            canvas.add_panel(ax, span, [])
+        canvas.scale_y(log=True)
+        canvas.finish("b", "mean regret", [f"K = {arms}" for arms in counts])
+    return canvas.figure
 
 
 SECTION = Section("phase-transition", "The phase transition at b = 1/2", __name__, measure, show)

@@ -42,11 +42,11 @@ def picture(study: Study) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.ticker import FixedLocator, NullLocator
 
-    from apportion.reporting.figures.style import FAINT, GRID, LARGE, light, look
+    from apportion.reporting.figures.style import FAINT, GRID, LARGE, look, picture_style
 
     drawn = [violation for violation in VIOLATIONS if violation.key != NONE]
     ratios = [study.ratio(name)[0] for name in study]
-    with light():
+    with picture_style():
         figure = Figure(figsize=(11.2, 0.42 * len(drawn) + 2.4), layout="constrained", facecolor="white")
         axes = figure.subplots(1, len(WORLDS), sharey=True)
         for ax, world in zip(np.atleast_1d(axes), WORLDS):

@@ -6,7 +6,7 @@ import math
 import textwrap
 from typing import Any
 
-WORDS = {"b": "noise exponent b", "arms": "number of arms", "gap": "gap", "horizon": "horizon in periods"}
+PARAMETER_NAMES = {"b": "noise exponent b", "arms": "number of arms", "gap": "gap", "horizon": "horizon in periods"}
 
 
 def _phrase(name: str, value: Any) -> str:
@@ -23,7 +23,7 @@ def _phrase(name: str, value: Any) -> str:
             return f"{'σ' if name == 'sigma' else name} = {value:.4g}"
 
 
-def told_apart(facts: list[dict[str, Any]], but: str = "") -> tuple[str, list[str]]:
+def in_common_and_apart(facts: list[dict[str, Any]], but: str = "") -> tuple[str, list[str]]:
     """What all have in common, and what sets each apart, in words."""
     names = [name for name in facts[0] if name != but]
     alike = [name for name in names if all(each.get(name) == facts[0][name] for each in facts)]
@@ -50,7 +50,7 @@ def thousands(value: float) -> str:
     return f"{int(value):,}"
 
 
-def counted(runs: int) -> str:
+def count_of_runs(runs: int) -> str:
     """So many runs."""
     return f"{thousands(runs)} run{'' if runs == 1 else 's'}"
 
@@ -61,14 +61,14 @@ def signed(value: float) -> str:
     return ("0.00" if text == "-0.00" else text).replace("-", "−")
 
 
-def bare(label: str) -> str:
+def display_name(label: str) -> str:
     """A policy's label without empty brackets."""
     return label.removesuffix("()")
 
 
-def short(label: str, width: int = 26) -> str:
+def wrapped(label: str, width: int = 26) -> str:
     """A label broken into at most three lines."""
-    text = bare(label)
+    text = display_name(label)
     lines = textwrap.wrap(text if len(text) <= width else text.replace("(", " (", 1), width)
     return "\n".join(lines if len(lines) <= 3 else [*lines[:2], lines[2][: width - 1] + "…"])
 
@@ -80,7 +80,7 @@ def balanced(text: str, width: int) -> list[str]:
     return next((lines for lines in narrower if len(lines) <= len(fewest)), fewest)
 
 
-def plain(label: str) -> str:
+def as_text(label: str) -> str:
     """A label that matplotlib takes for text: dollars are not mathematics, a first underscore hides nothing."""
-    text = bare(label).replace("$", r"\$")
+    text = display_name(label).replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
