@@ -106,8 +106,8 @@ class RemoteCampaign:
     def change(self, *, key: str | None = None, **changes: Unpack[ChangedSettings]) -> Settings:
         """Change settings, all that are given or none (`campaigns.settings` declares them).
 
-        Another b, half-life, window or robust counts all outcomes again; of half-life and window the one set last
-        replaces the other. The policy takes over a new b or sigma.
+        Some count all outcomes again, another b say; of half-life and window the one set last replaces the other.
+        The policy takes over a new b or sigma.
         """
         wanted: dict[str, Any] = {
             name: value for name, value in changes.items() if name != "policy" or value is not None

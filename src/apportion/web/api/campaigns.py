@@ -122,7 +122,7 @@ def settings(request: Request, name: Name, user: Reader) -> Any:
     summary="Change settings",
 )
 def change(request: Request, name: Name, body: requests.ChangeSettings, user: Writer, key: Key = None) -> Any:
-    """Change the settings that are given. Another b, half_life, window or robust counts all outcomes again."""
+    """Change the settings that are given, all of them or none; the rest stays."""
     changes = body.model_dump(exclude_unset=True)
     if "policy" in changes:
         changes["policy"] = policy_from_plain(changes["policy"])

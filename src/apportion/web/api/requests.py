@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, WrapValidator, create_model
 
-from apportion.campaigns.settings import CHANGEABLE, RECOUNTS, SETTINGS, Setting
+from apportion.campaigns.settings import CHANGEABLE, SETTINGS, Setting
 
 
 def field(description: str, *, example: Any, default: Any = ..., **bounds: Any) -> Any:
@@ -72,6 +72,8 @@ def _setting(setting: Setting, change: bool) -> Any:
         says = f"{says.rstrip('.')}, or {{name, parameters}}."
     if setting.nullable:
         says += f" Null: {setting.without}."
+    if change and setting.recounts:
+        says += " Counts all outcomes again."
     schema: dict[str, Any] = {_BOUNDS[name]: bound for name, bound in setting.bounds.items()}
     if setting.kind == "policy":
         schema |= POLICY
@@ -103,8 +105,7 @@ else:
     )
     ChangeSettings = _model(
         "ChangeSettings",
-        f"The settings to change; the rest stays. Another {', '.join(RECOUNTS[:-1])} or {RECOUNTS[-1]} counts all "
-        "outcomes again.",
+        "The settings to change; the rest stays.",
         CHANGEABLE,
         change=True,
     )
