@@ -14,7 +14,7 @@ from apportion.campaigns.files import export_csv, export_json, export_log, impor
 from apportion.campaigns.forecast import backtest, forecast
 from apportion.campaigns.history_files import read_history
 from apportion.campaigns.report import _means, _shares, campaign_page
-from apportion.testing.stores import walk
+from apportion.testing.stores import use_every_verb
 
 ARMS = ("search", "social", "video")
 HISTORY = """date,arm,amount,outcome
@@ -44,7 +44,7 @@ def history(tmp_path):
 def test_everything_goes_out_and_comes_back_identical(db, tmp_path, form):
     options = {"budget": 100, "b": 0.3, "sigma": 2, "step": 1.0, "minimise": True, "unit": "kits"}
     campaign = ap.Campaign.create("all", ARMS, db=db, **options)
-    walk(campaign)
+    use_every_verb(campaign)
     campaign.change(budget=120, sigma=3)
     campaign.split(key="k")
     other = str(tmp_path / "other.db")
@@ -263,7 +263,7 @@ def test_faults_are_named_with_their_row_and_nothing_is_taken_in(ads, history, t
 
 
 def test_the_exported_history_can_be_imported(ads, history, sqlite):
-    walk(ads, rounds=6)
+    use_every_verb(ads, rounds=6)
     rows = list(csv.DictReader(io.StringIO(export_csv(ads))))
     assert {row["state"] for row in rows} <= {"recorded", "open", "no data", "amended", "unused"}
     twin = ap.Campaign.create("twin", ARMS, budget=100, b=0.75, sigma=2, db=sqlite)

@@ -30,7 +30,7 @@ from apportion.campaigns.storage.database import close_engine
 from apportion.campaigns.storage.tokens import Tokens
 from apportion.client import NotAllowed, RemoteCampaign, ServiceUnavailable
 from apportion.client.transport import Transport
-from apportion.testing.stores import walk
+from apportion.testing.stores import use_every_verb
 
 SOAK = bool(os.environ.get("APPORTION_SOAK"))
 ARMS = ("search", "social", "video")
@@ -105,7 +105,7 @@ def test_a_life_over_the_service_is_the_same_as_on_file(client, place, sqlite, l
     there = client.create(life, ARMS, **options)
     assert same(tuple(here.status()), tuple(there.status()))
     for campaign in (here, there):
-        walk(campaign, rounds=100 if SOAK else 34)
+        use_every_verb(campaign, rounds=100 if SOAK else 34)
         if life == "known":
             campaign.change(budget=250, sigma=3.0)
             campaign.change(b=0.6, level=0.8)

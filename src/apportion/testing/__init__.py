@@ -1,4 +1,4 @@
-"""Conformance suites that ship with the package: every policy and every store, ours or yours, must pass.
+"""Conformance suites that ship with the package: every policy and every store, ours or yours, must pass them.
 
 In a test file::
 
@@ -13,8 +13,8 @@ In a test file::
     def test_my_database(check):
         check("postgresql://me@host/campaigns")
 
-or all at once, `check_policy(MyPolicy(b=0.75))` and `check_store(url)`. A broken promise raises `ContractBroken`
-with a sentence that says which one and where.
+or all at once, `check_policy(MyPolicy(b=0.75))` and `check_store(url)`. A check that fails raises
+`ContractBroken` with a sentence that says what is wrong and where.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""What every policy promises, as functions that try to catch it breaking the promise."""
+"""The contract of policies: one check for each thing that every policy guarantees."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from apportion.simulation.engines.dense import Dense
 from apportion.simulation.engines.streams import streams
 from apportion.simulation.engines.trace import empty_traces
 
-Make = Policy | Callable[[int], Policy]
+# A policy, or a function from the number of arms to one.
+PolicyMaker = Policy | Callable[[int], Policy]
 
 # Shares may miss 1 by rounding only.
 _SUM_TOLERANCE = 1e-9
@@ -29,50 +30,50 @@ _COMPILED_TOLERANCE = 1e-12
 
 
 class ContractBroken(ApportionError, AssertionError):
-    """A policy does not keep what every policy promises."""
+    """A policy or a store violates its contract; the message says which check failed, and where."""
 
 
-def _for_arms(make: Make, arms: int) -> Policy:
+def _for_arms(policy_maker: PolicyMaker, arms: int) -> Policy:
     """A policy for that many arms: the policy itself, unless it must know the number."""
-    return make if isinstance(make, Policy) else make(arms)
+    return policy_maker if isinstance(policy_maker, Policy) else policy_maker(arms)
 
 
-def _order(policy: Policy) -> float:
+def _b_of(policy: Policy) -> float:
     """The b of the worlds to try it in: its own, or 1/2 where it takes none or learns it."""
     b = getattr(policy, "b", None)
     return 0.5 if b is None else float(b)
 
 
-def _nothing_seen(policy: Policy, arms: int) -> Any:
+def _no_sums(policy: Policy, arms: int) -> Any:
     """The sums that the policy reads in live use, before any outcome."""
     return no_sums(policy.reads if isinstance(policy.reads, Grid) else Sums, arms)
 
 
 def _world(policy: Policy, arms: int, seed: int, scale: float = 1.0, centre: float = 0.5) -> Instance:
     means = centre + scale * np.random.default_rng(seed).random(arms)
-    return Instance(tuple(means), b=_order(policy), sigma=scale)
+    return Instance(tuple(means), b=_b_of(policy), sigma=scale)
 
 
 def rollout(policy: Policy, world: Instance, periods: int, seed: int, shock: int | None = None) -> Floats:
-    """The shares of a plain run, (periods, arms). `shock`: the outcomes of that period come out otherwise."""
+    """The shares of a plain run, (periods, arms). `shock`: a period whose outcomes are shifted by 1000·σ."""
     rng, noise = np.random.default_rng(seed), np.random.default_rng(seed + 1)
     record, memory = policy.prepared(world.arms, periods), policy.initial_memory(world.arms)
-    seen = _nothing_seen(policy, world.arms)
+    sums = _no_sums(policy, world.arms)
     history = np.empty((periods, world.arms))
     for number in range(1, periods + 1):
-        shares = decide_now(record, Period(number, periods, 1.0), seen, memory, rng)
+        shares = decide_now(record, Period(number, periods, 1.0), sums, memory, rng)
         history[number - 1] = shares
-        outcomes = world.draw(np.clip(np.nan_to_num(shares), 0.0, 1.0), noise)  # broken shares come to light
+        outcomes = world.draw(np.clip(np.nan_to_num(shares), 0.0, 1.0), noise)  # `check_shares` reports others
         for arm in np.flatnonzero(shares > 0.0).tolist():
             shift = 1e3 * world.sigma if number == shock else 0.0
             with np.errstate(all="ignore"):
                 amount = shares[arm]
-                observe(seen, arm, outcomes[arm] + shift, powers_of(amount, world.b))
+                observe(sums, arm, outcomes[arm] + shift, powers_of(amount, world.b))
     return history
 
 
-def _require(held: bool, sentence: str, policy: Policy) -> None:
-    if not held:
+def _require(condition: bool, sentence: str, policy: Policy) -> None:
+    if not condition:
         raise ContractBroken(f"{policy.label}: {sentence}")
 
 
@@ -83,78 +84,78 @@ def _require_shares(shares: Floats, where: str, policy: Policy) -> None:
     _require(abs(total - 1.0) <= _SUM_TOLERANCE, f"shares must add up to 1 {where}; got {total!r}", policy)
 
 
-def check_shares(make: Make) -> None:
+def check_shares(policy_maker: PolicyMaker) -> None:
     """Shares are finite, non-negative and add up to 1, in every period of runs with few and many arms."""
     for arms in (1, 2, 3, 17):
-        policy = _for_arms(make, arms)
+        policy = _for_arms(policy_maker, arms)
         for number, shares in enumerate(rollout(policy, _world(policy, arms, arms), 40, seed=arms), start=1):
             _require_shares(shares, f"in period {number} with {arms} arms", policy)
 
 
-def check_causality(make: Make) -> None:
+def check_causality(policy_maker: PolicyMaker) -> None:
     """The decision of period t does not depend on the outcomes of period t."""
-    policy = _for_arms(make, 3)
+    policy = _for_arms(policy_maker, 3)
     world = _world(policy, 3, 5)
     for shock in (1, 2, 7):
-        calm, shaken = (rollout(policy, world, 12, 3, shock=at) for at in (None, shock))
-        same = np.array_equal(calm[:shock], shaken[:shock])
+        unchanged, shifted = (rollout(policy, world, 12, 3, shock=at) for at in (None, shock))
+        same = np.array_equal(unchanged[:shock], shifted[:shock])
         _require(same, f"the shares of period {shock} must not depend on its outcomes", policy)
 
 
-def check_permutation(make: Make) -> None:
+def check_permutation(policy_maker: PolicyMaker) -> None:
     """Permuting the arms permutes the shares; in law, for a policy that draws."""
     arms = 5
-    policy = _for_arms(make, arms)
+    policy = _for_arms(policy_maker, arms)
     rng = np.random.default_rng(11)
-    seen, memory = _some_past(policy, arms, rng)
+    sums, memory = _random_past(policy, arms, rng)
     order = rng.permutation(arms)
     record = policy.prepared(arms, 1000)
     period = Period(25, 1000, 1.0)
 
     def decided(take: Any, seed: int) -> Floats:
-        return decide_now(record, period, seen.take(take), memory[take].copy(), np.random.default_rng(seed))
+        return decide_now(record, period, sums.take(take), memory[take].copy(), np.random.default_rng(seed))
 
-    everyone = np.arange(arms)
+    as_they_are = np.arange(arms)
     if not policy.randomised:
-        straight, permuted = decided(everyone, 1), decided(order, 1)
+        straight, permuted = decided(as_they_are, 1), decided(order, 1)
         close = np.allclose(straight[order], permuted, rtol=1e-9, atol=1e-12)
         _require(close, f"permuting arms must permute shares; got {straight[order]} and {permuted}", policy)
         return
     # Error budget: five comparisons of two means at five standard errors, below 3e-6 in all; fixed seeds.
     draws = 3000
-    straight = np.array([decided(everyone, seed)[order] for seed in range(draws)])
+    straight = np.array([decided(as_they_are, seed)[order] for seed in range(draws)])
     permuted = np.array([decided(order, draws + seed) for seed in range(draws)])
     error = np.sqrt((straight.var(axis=0) + permuted.var(axis=0)) / draws) + 1e-9
-    apart = np.abs(straight.mean(axis=0) - permuted.mean(axis=0)) / error
+    difference = np.abs(straight.mean(axis=0) - permuted.mean(axis=0)) / error
     _require(
-        bool((apart < 5.0).all()),
-        f"permuting arms must permute shares in law; {apart} standard errors",
+        bool((difference < 5.0).all()),
+        f"permuting arms must permute shares in law; {difference} standard errors",
         policy,
     )
 
 
-def _some_past(policy: Policy, arms: int, rng: np.random.Generator) -> tuple[Any, Floats]:
+def _random_past(policy: Policy, arms: int, rng: np.random.Generator) -> tuple[Any, Floats]:
     """A past without ties, close enough that every arm still has a chance."""
-    seen, memory = _nothing_seen(policy, arms), policy.initial_memory(arms)
-    b = _order(policy)
+    sums, memory = _no_sums(policy, arms), policy.initial_memory(arms)
+    b = _b_of(policy)
     for _ in range(24):
         for arm, amount in enumerate(rng.dirichlet(np.ones(arms))):
             returned = amount * (0.5 + 0.1 * arm) + amount**b * rng.standard_normal()
-            observe(seen, arm, returned, powers_of(amount, b))
-    return seen, memory
+            observe(sums, arm, returned, powers_of(amount, b))
+    return sums, memory
 
 
-def check_seed(make: Make) -> None:
+def check_seed(policy_maker: PolicyMaker) -> None:
     """The same seed gives the same run."""
-    policy = _for_arms(make, 4)
+    policy = _for_arms(policy_maker, 4)
     world = _world(policy, 4, 2)
     first, second = (rollout(policy, world, 30, seed=9) for _ in range(2))
     _require(np.array_equal(first, second), "the same seed must give the same run", policy)
 
 
-def check_compiled(make: Make) -> None:
+def check_compiled(policy_maker: PolicyMaker) -> None:
     """Plain and compiled code decide alike, over a whole simulated run."""
-    policy = _for_arms(make, 4)
+    policy = _for_arms(policy_maker, 4)
     world = _world(policy, 4, 21)
     results = []
     for plain in (True, False):
@@ -166,21 +167,21 @@ def check_compiled(make: Make) -> None:
         _require(close, f"plain and compiled runs must agree; got {plain} and {fast}", policy)
 
 
-def check_json(make: Make) -> None:
+def check_json(policy_maker: PolicyMaker) -> None:
     """A policy, and an allocator in the middle of a run, survive JSON and go on as before."""
-    policy = _for_arms(make, 3)
+    policy = _for_arms(policy_maker, 3)
     copy = policy_from_dict(json.loads(json.dumps(policy.to_state())))
     _require(copy == policy, f"JSON must bring back the same policy; got {copy.label}", policy)
     allocator = Allocator(policy, ("a", "b", "c"), seed=4, horizon=50)
     noise = np.random.default_rng(8)
     for step in range(12):
         if step == 6:
-            allocator = _twin(allocator, policy)
+            allocator = _restored(allocator, policy)
         split = allocator.ask(10.0 + step)
         allocator.tell(split.ticket, {arm: amount * noise.random() for arm, amount in split.amounts.items()})
 
 
-def _twin(allocator: Allocator, policy: Policy) -> Allocator:
+def _restored(allocator: Allocator, policy: Policy) -> Allocator:
     """The restored allocator, after checking that it decides as the original does."""
     state = allocator.to_json()
     restored = Allocator.from_json(state)
@@ -190,39 +191,39 @@ def _twin(allocator: Allocator, policy: Policy) -> Allocator:
     return Allocator.from_json(state)
 
 
-def check_extremes(make: Make) -> None:
+def check_extremes(policy_maker: PolicyMaker) -> None:
     """Shares stay finite: σ from 1e-9 to 1e9, means to ±1e6, equal means, one period."""
     for sigma in (1e-9, 1.0, 1e9):
         for centre in (-1e6, 0.0, 1e6):
-            policy = _for_arms(make, 3)
+            policy = _for_arms(policy_maker, 3)
             if "sigma" in policy.parameters:
                 policy = dataclasses.replace(policy, sigma=sigma)  # type: ignore[type-var]
             for means in ((centre, centre, centre), (centre, centre + 1.0, centre - 1.0)):
-                world = Instance(means, b=_order(policy), sigma=sigma)
+                world = Instance(means, b=_b_of(policy), sigma=sigma)
                 for shares in rollout(policy, world, 12, seed=1):
                     _require_shares(shares, f"at σ = {sigma:g}, means near {centre:g}", policy)
-    policy = _for_arms(make, 2)
+    policy = _for_arms(policy_maker, 2)
     _require_shares(rollout(policy, _world(policy, 2, 1), 1, seed=1)[0], "where T = 1", policy)
 
 
-def check_many_arms(make: Make) -> None:
+def check_many_arms(policy_maker: PolicyMaker) -> None:
     """100,000 arms: shares stay finite, before and after the first outcomes."""
     arms = 100_000
-    policy = _for_arms(make, arms)
+    policy = _for_arms(policy_maker, arms)
     rng = np.random.default_rng(13)
-    record, memory, seen = policy.prepared(arms, 100), policy.initial_memory(arms), _nothing_seen(policy, arms)
-    b = _order(policy)
+    record, memory, sums = policy.prepared(arms, 100), policy.initial_memory(arms), _no_sums(policy, arms)
+    b = _b_of(policy)
     for number in (1, 2, 3):
         shares = np.zeros(arms)
-        compiled(decide)(record, Period(number, 100, 1.0), seen, memory, rng, shares)
+        compiled(decide)(record, Period(number, 100, 1.0), sums, memory, rng, shares)
         _require_shares(shares, f"in period {number} with {arms} arms", policy)
         amounts = np.full(arms, 1.0 / arms)
         outcomes = amounts * rng.random(arms) + amounts**b * rng.standard_normal(arms)
         for arm in range(arms) if number == 1 else range(0):
-            observe(seen, arm, outcomes[arm], powers_of(amounts[arm], b))
+            observe(sums, arm, outcomes[arm], powers_of(amounts[arm], b))
 
 
-POLICY_CHECKS: tuple[Callable[[Make], None], ...] = (
+POLICY_CHECKS: tuple[Callable[[PolicyMaker], None], ...] = (
     check_shares,
     check_causality,
     check_permutation,
@@ -234,7 +235,7 @@ POLICY_CHECKS: tuple[Callable[[Make], None], ...] = (
 )
 
 
-def check_policy(make: Make) -> None:
-    """Run every check; `make` is a policy, or a function from the number of arms to one."""
+def check_policy(policy_maker: PolicyMaker) -> None:
+    """Run every check; `policy_maker` is a policy, or a function from the number of arms to one."""
     for check in POLICY_CHECKS:
-        check(make)
+        check(policy_maker)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import apportion as ap
 from apportion.campaigns.storage.schema import REVISION
-from apportion.testing.stores import walk
+from apportion.testing.stores import use_every_verb
 
 
 def main(folder: Path) -> None:
@@ -15,7 +15,7 @@ def main(folder: Path) -> None:
     path = folder / f"schema-{REVISION}.sqlite"
     if path.exists():
         sys.exit(f"{path} is there already: a frozen database is never written again.")
-    walk(
+    use_every_verb(
         ap.Campaign.create("every verb", ("search", "social", "video"), budget=100, b=0.75, sigma=2, seed=7, db=path)
     )
     costs = ap.Campaign.create(
