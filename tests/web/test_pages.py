@@ -23,7 +23,7 @@ from apportion.web.guard.credentials import Access
 from apportion.web.pages import over_time as pictures
 from apportion.web.pages import shared
 from apportion.web.pages.leaderboard import board
-from apportion.web.pages.over_time import BUDGET_MARKS, MOMENTS, STEPS, Chart, Charts, apart
+from apportion.web.pages.over_time import BUDGET_MARKS, MOMENTS, STEPS, Chart, ChartCache, spacing
 from apportion.web.pages.preview import PERIODS, preview
 
 BROWSER = {"accept": "text/html"}
@@ -118,7 +118,7 @@ def test_nobody_leads_where_the_best_mean_is_no_likelier_the_best_than_any_arm(c
 def test_many_campaigns_are_shown_by_pages(client, db, monkeypatch):
     from apportion.web.pages import overview
 
-    monkeypatch.setattr(overview, "PAGE", 2)
+    monkeypatch.setattr(overview, "CAMPAIGNS_PER_PAGE", 2)
     for number in range(5):
         Campaign.create(f"c{number}", ("a", "b"), budget=1, db=db, b=0.5)
     seen = [set(re.findall(r'data-campaign="(c\d)"', client.get(f"/?page={at}").text)) for at in (1, 2, 3, 99, "x")]
@@ -506,7 +506,7 @@ def test_a_chart_that_is_read_on_is_the_one_that_is_read_anew(db, monkeypatch, l
             found = kept.data()
         assert found == Chart(campaign).data()
         period = campaign.period
-        every = apart(period, 6)
+        every = spacing(period, 6)
         moments = dict(campaign.beliefs_over_time(every))
         assert found["periods"] == [*(at for at in moments if at != period), period]
         for arm in found["arms"]:
@@ -531,9 +531,9 @@ def test_a_chart_that_could_not_be_read_to_its_end_begins_anew(db, monkeypatch):
 
 
 def test_charts_are_kept_for_the_campaigns_that_were_looked_at_last(db, monkeypatch):
-    monkeypatch.setattr(pictures, "KEPT_ARMS", 5)
+    monkeypatch.setattr(pictures, "CACHED_ARMS", 5)
     one, two, three = (Campaign.create(name, ("a", "b"), budget=1, db=db, b=0.5) for name in ("one", "two", "three"))
-    charts = Charts()
+    charts = ChartCache()
     seen = {campaign.name: charts.of(campaign) for campaign in (one, two)}
     for chart in seen.values():
         chart.data()
@@ -714,7 +714,7 @@ def test_one_is_not_many(client, db):
 
 
 def test_a_history_that_cannot_be_read_is_told_in_the_wizard(client, db):
-    for content, sentence in ((b"a,b\n1,2\n", "must have columns"), (b"\xff\xfe\x00", "CSV"), (b"", "must have")):
+    for content, sentence in ((b"a,b\n1,2\n", "must have columns"), (b"\xff\xfe\x00", "CSV"), (b"", "is empty")):
         page = post(client, "/new", action="fit", **arms("x"), files={"history": ("p.csv", content, "text/csv")})
         assert page.status_code == 422
         assert sentence in error_of(page)
@@ -795,7 +795,7 @@ def test_the_preview_says_what_it_took_for_granted(client, db):
         return " ".join(re.findall(r'preview-sentence">(.*?)</p>', page.text))
 
     guess = "that of 1,667 EUR, an even part of the budget, swings by 500 here, which is a guess"
-    learned = "In these worlds b is 0.5; the campaign is not told so, it learns b as it goes."
+    learned = "In these worlds b is 0.5; the campaign does not know that, and learns it."
     alone, with_swing, chosen = said(), said(swing="500"), said(swing="500", choice="more")
     assert guess in alone
     assert learned in alone

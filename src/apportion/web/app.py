@@ -17,7 +17,7 @@ from apportion.web.guard import problems
 from apportion.web.guard.credentials import LOCAL_ACCESS, Access, Credentials
 from apportion.web.guard.middleware import GuardMiddleware
 from apportion.web.observability import metrics
-from apportion.web.pages.over_time import Charts
+from apportion.web.pages.over_time import ChartCache
 from apportion.web.shared import resolved
 
 STATIC = Path(__file__).parent / "static"
@@ -39,7 +39,7 @@ def create_app(db: str | os.PathLike[str] | None = None, *, access: Access | Non
     app.state.campaigns = {}
     app.state.summaries = {}
     app.state.changes = Changes()
-    app.state.charts = Charts()
+    app.state.charts = ChartCache()
     problems.install(app)
     for router in (*api.ROUTERS, *pages.ROUTERS):
         app.include_router(router)

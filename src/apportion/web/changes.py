@@ -1,6 +1,6 @@
-"""Telling those who look at a campaign that it changed, whoever wrote: another worker, the command line, a script.
+"""Live updates: whoever watches a campaign hears that it changed, whoever wrote: a worker, a command, a script.
 
-The database is asked for the version twice a second, once per campaign and process, however many look on, and not at
+The database is asked for the version twice a second, once per campaign and process, however many watch, and not at
 all while nobody does.
 """
 
@@ -14,13 +14,13 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 
 from apportion.errors import ApportionError
-from apportion.web.streams import told
+from apportion.web.streams import encode_event
 
-LOOK_EVERY = 0.5
-HEARTBEAT_EVERY = 15.0
+LOOK_SECONDS = 0.5
+HEARTBEAT_SECONDS = 15.0
 
-# How long a browser waits before it connects again, in milliseconds.
-RETRY = 2000
+# How long a browser waits before it connects again.
+RETRY_MILLISECONDS = 2000
 
 
 class _Topic:
@@ -33,15 +33,15 @@ class _Topic:
         self.task: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Look again and again; tell the followers when what is seen is not what was."""
+        """Look again and again; wake the followers when the version is another."""
         while True:
             with contextlib.suppress(ApportionError):  # a database that is busy now may answer the next time
-                seen = await run_in_threadpool(self.look)
-                if seen != self.version:
-                    self.version = seen
+                version = await run_in_threadpool(self.look)
+                if version != self.version:
+                    self.version = version
                     for follower in self.followers:
                         follower.set()
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(LOOK_SECONDS)
 
 
 class Changes:
@@ -65,28 +65,28 @@ class Changes:
         topic = self._topics.get(key)
         if topic is None:
             topic = self._topics[key] = _Topic(look)
-        bell = asyncio.Event()
-        topic.followers.add(bell)
+        changed = asyncio.Event()
+        topic.followers.add(changed)
         try:
             if topic.version is None:  # it looks itself: a follower whose first look is under way may go away
                 first = await run_in_threadpool(look)
                 topic.version = first if topic.version is None else topic.version
             if topic.task is None:
                 topic.task = asyncio.create_task(topic.run())
-            seen = topic.version
-            missed = since is not None and since != str(seen)
-            yield f"retry: {RETRY}\n".encode() + _event("change" if missed else "version", seen)
+            sent = topic.version
+            missed = since is not None and since != str(sent)
+            yield f"retry: {RETRY_MILLISECONDS}\n".encode() + _event("change" if missed else "version", sent)
             while True:
                 try:
-                    await asyncio.wait_for(bell.wait(), HEARTBEAT_EVERY)
+                    await asyncio.wait_for(changed.wait(), HEARTBEAT_SECONDS)
                 except TimeoutError:
                     yield b": still here\n\n"
-                bell.clear()
-                if topic.version != seen:
-                    seen = topic.version
-                    yield _event("change", seen)
+                changed.clear()
+                if topic.version != sent:
+                    sent = topic.version
+                    yield _event("change", sent)
         finally:
-            topic.followers.discard(bell)
+            topic.followers.discard(changed)
             if not topic.followers:
                 self._topics.pop(key, None)
                 if topic.task is not None:
@@ -95,4 +95,4 @@ class Changes:
 
 def _event(name: str, version: Any) -> bytes:
     """One event, numbered by the version: a browser that connects again says which one it saw last."""
-    return f"id: {version}\n{told(name, {'version': version})}".encode()
+    return f"id: {version}\n{encode_event(name, {'version': version})}".encode()

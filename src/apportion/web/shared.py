@@ -17,9 +17,9 @@ from apportion.campaigns.storage.store import Store
 
 __all__ = [
     "CACHED",
-    "answer",
     "db_of",
     "etag",
+    "json_response",
     "open_campaign",
     "plain",
     "resolved",
@@ -29,7 +29,7 @@ __all__ = [
     "versions",
 ]
 
-# A browser may keep an answer, but asks each time whether it still holds.
+# A browser may cache a response, but asks each time whether it still holds.
 CACHED = "private, no-cache"
 
 _write = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
@@ -70,10 +70,10 @@ def versions(store: Store) -> dict[str, int]:
         return {row.name: session.last(row.id) for row in session.campaigns()}
 
 
-# Answers
+# Responses
 
 
-def answer(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def json_response(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Plain data as JSON; what is not a number becomes null."""
     return Response(_write(plain(content)), status, headers, media_type="application/json")
 
@@ -100,4 +100,4 @@ def tagged(request: Request, version: int | str, content: Callable[[], Any]) -> 
     known = unchanged(request, tag)
     if known is not None:
         return known
-    return answer(content(), headers={"ETag": tag, "Cache-Control": CACHED})
+    return json_response(content(), headers={"ETag": tag, "Cache-Control": CACHED})

@@ -1,4 +1,4 @@
-"""Server-sent events as the answer to a request: one connection carries the progress, the result and the cancel."""
+"""Server-sent events as the response to a request: one connection carries progress, result and cancel."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from apportion.web.shared import plain
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
-def told(name: str, data: Any) -> str:
+def encode_event(name: str, data: Any) -> str:
     """One event as it goes over the wire.
 
-    >>> told("point", {"b": 0.5, "error": float("nan")})
+    >>> encode_event("point", {"b": 0.5, "error": float("nan")})
     'event: point\\ndata: {"b":0.5,"error":null}\\n\\n'
     """
     return f"event: {name}\ndata: {json.dumps(plain(data), allow_nan=False, separators=(',', ':'))}\n\n"
 
 
-class EventAnswer(StreamingResponse):
-    """Events as they come. `at_end` is called however it ends: all told, the caller gone, the server stopped."""
+class EventResponse(StreamingResponse):
+    """Events as they come. `at_end` is called however it ends: all sent, the caller gone, the server stopped."""
 
     def __init__(self, events: AsyncIterator[tuple[str, Any]], at_end: Callable[[], None] | None = None) -> None:
         async def lines() -> AsyncIterator[str]:
             async for name, data in events:
-                yield told(name, data)
+                yield encode_event(name, data)
 
         super().__init__(lines(), headers=HEADERS, media_type="text/event-stream")
         self._at_end = at_end

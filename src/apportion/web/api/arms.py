@@ -10,9 +10,9 @@ from fastapi import APIRouter, Request
 from apportion.campaigns.campaign import Campaign
 from apportion.errors import InvalidValue
 from apportion.web.api import examples, requests, responses
-from apportion.web.api.describe import PREFIX, TAGGED, ArmPath, Key, Name, told
+from apportion.web.api.describe import PREFIX, TAGGED, ArmPath, Key, Name, success
 from apportion.web.guard.users import Reader, Writer
-from apportion.web.shared import answer, open_campaign, tagged
+from apportion.web.shared import json_response, open_campaign, tagged
 
 router = APIRouter(prefix=PREFIX, tags=["arms"])
 
@@ -20,7 +20,7 @@ router = APIRouter(prefix=PREFIX, tags=["arms"])
 @router.get(
     "/campaigns/{name}/arms",
     response_model=responses.Arms,
-    responses=told(examples.ARMS, "Every arm there ever was."),
+    responses=success(examples.ARMS, "Every arm there ever was."),
     openapi_extra=TAGGED,
     summary="All arms",
 )
@@ -34,7 +34,7 @@ def arms(request: Request, name: Name, user: Reader) -> Any:
     "/campaigns/{name}/arms",
     status_code=201,
     response_model=responses.Arm,
-    responses=told(examples.ARM, "Added.", 201),
+    responses=success(examples.ARM, "Added.", 201),
     summary="Add an arm",
 )
 def add(request: Request, name: Name, body: requests.NewArm, user: Writer, key: Key = None) -> Any:
@@ -43,19 +43,19 @@ def add(request: Request, name: Name, body: requests.NewArm, user: Writer, key: 
     with campaign.together():
         campaign.add_arm(body.name, body.minimum, body.maximum, key=key)
         where = f"{PREFIX}/campaigns/{quote(name, safe='')}/arms/{quote(body.name, safe='')}"
-        return answer(_arm(campaign, body.name), 201, {"Location": where})
+        return json_response(_arm(campaign, body.name), 201, {"Location": where})
 
 
 @router.patch(
     "/campaigns/{name}/arms/{arm:path}",
     response_model=responses.Arm,
-    responses=told(examples.ARM, "Changed."),
+    responses=success(examples.ARM, "Changed."),
     summary="Pause, resume or bound an arm",
 )
 def change(
     request: Request, name: Name, arm: ArmPath, body: requests.ChangeArm, user: Writer, key: Key = None
 ) -> Any:
-    """Give an arm nothing until it is resumed, or bound its share; both bounds alike pin it."""
+    """Give an arm nothing until it is resumed, or bound its share; the same minimum and maximum fixes it."""
     campaign = open_campaign(request, name)
     if body.action != "bound" and (body.minimum, body.maximum) != (None, None):
         raise InvalidValue(f"`minimum` and `maximum` go with bound, not with {body.action}.")
@@ -66,13 +66,13 @@ def change(
             campaign.resume_arm(arm, key=key)
         else:
             campaign.bound_arm(arm, body.minimum, body.maximum, key=key)
-        return answer(_arm(campaign, arm))
+        return json_response(_arm(campaign, arm))
 
 
 @router.delete(
     "/campaigns/{name}/arms/{arm:path}",
     response_model=responses.Arm,
-    responses=told({**examples.ARM, "state": "removed"}, "Removed."),
+    responses=success({**examples.ARM, "state": "removed"}, "Removed."),
     summary="Remove an arm",
 )
 def remove(request: Request, name: Name, arm: ArmPath, user: Writer, key: Key = None) -> Any:
@@ -80,11 +80,11 @@ def remove(request: Request, name: Name, arm: ArmPath, user: Writer, key: Key = 
     campaign = open_campaign(request, name)
     with campaign.together():
         campaign.remove_arm(arm, key=key)
-        return answer(_arm(campaign, arm))
+        return json_response(_arm(campaign, arm))
 
 
 def _arm(campaign: Campaign, name: str) -> Any:
-    """The arm as it stands. Where a key was used before for another arm, that write counts and this one is no arm."""
+    """The arm as it is now. Where a key was used before for another arm, that write counts and this one is no arm."""
     for arm in campaign.arms:
         if arm.name == name:
             return arm

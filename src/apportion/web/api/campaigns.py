@@ -13,9 +13,9 @@ from apportion.campaigns.campaign import Campaign
 from apportion.errors import InvalidValue
 from apportion.policies.registry import policy_from_plain
 from apportion.web.api import examples, requests, responses
-from apportion.web.api.describe import PREFIX, TAGGED, Key, Limit, Name, told
+from apportion.web.api.describe import PREFIX, TAGGED, Key, Limit, Name, success
 from apportion.web.guard.users import Reader, Writer
-from apportion.web.shared import answer, db_of, open_campaign, store_of, tagged, versions
+from apportion.web.shared import db_of, json_response, open_campaign, store_of, tagged, versions
 
 router = APIRouter(prefix=PREFIX, tags=["campaigns"])
 
@@ -26,7 +26,7 @@ LARGEST_FORECAST = 100_000
 @router.get(
     "/campaigns",
     response_model=responses.Campaigns,
-    responses=told(examples.CAMPAIGNS, "Campaigns by name."),
+    responses=success(examples.CAMPAIGNS, "Campaigns by name."),
     openapi_extra=TAGGED,
     summary="All campaigns",
 )
@@ -77,7 +77,7 @@ def summary(request: Request, name: str, version: int) -> dict[str, Any]:
     "/campaigns",
     status_code=201,
     response_model=responses.Status,
-    responses=told(examples.STATUS, "The campaign began.", 201),
+    responses=success(examples.STATUS, "The campaign began.", 201),
     summary="Begin a campaign",
 )
 def create(request: Request, body: requests.NewCampaign, user: Writer, key: Key = None) -> Any:
@@ -86,13 +86,13 @@ def create(request: Request, body: requests.NewCampaign, user: Writer, key: Key 
     options["policy"] = policy_from_plain(options["policy"])
     campaign = Campaign.create(options.pop("name"), options.pop("arms"), **options, key=key, db=db_of(request))
     where = f"{PREFIX}/campaigns/{quote(campaign.name, safe='')}"
-    return answer(campaign.status().to_dict(), 201, {"Location": where})
+    return json_response(campaign.status().to_dict(), 201, {"Location": where})
 
 
 @router.get(
     "/campaigns/{name}",
     response_model=responses.Status,
-    responses=told(examples.STATUS, "Where the campaign stands."),
+    responses=success(examples.STATUS, "Where the campaign stands."),
     openapi_extra=TAGGED,
     summary="Where a campaign stands",
 )
@@ -105,7 +105,7 @@ def status(request: Request, name: Name, user: Reader) -> Any:
 @router.get(
     "/campaigns/{name}/settings",
     response_model=responses.Settings,
-    responses=told(examples.SETTINGS, "The settings."),
+    responses=success(examples.SETTINGS, "The settings."),
     openapi_extra=TAGGED,
     summary="Settings",
 )
@@ -118,7 +118,7 @@ def settings(request: Request, name: Name, user: Reader) -> Any:
 @router.patch(
     "/campaigns/{name}/settings",
     response_model=responses.Settings,
-    responses=told(examples.SETTINGS, "The settings after the change."),
+    responses=success(examples.SETTINGS, "The settings after the change."),
     summary="Change settings",
 )
 def change(request: Request, name: Name, body: requests.ChangeSettings, user: Writer, key: Key = None) -> Any:
@@ -126,35 +126,35 @@ def change(request: Request, name: Name, body: requests.ChangeSettings, user: Wr
     changes = body.model_dump(exclude_unset=True)
     if "policy" in changes:
         changes["policy"] = policy_from_plain(changes["policy"])
-    return answer(open_campaign(request, name).change(key=key, **changes))
+    return json_response(open_campaign(request, name).change(key=key, **changes))
 
 
 @router.get(
     "/campaigns/{name}/check",
     response_model=responses.Check,
-    responses=told(examples.CHECK, "What was found; look at `ok`."),
+    responses=success(examples.CHECK, "What was found; look at `ok`."),
     summary="Check a campaign",
 )
 def check(request: Request, name: Name, user: Reader) -> Any:
     """Rebuild everything from the events and compare it with what is kept, bit for bit."""
-    return answer(open_campaign(request, name).check())
+    return json_response(open_campaign(request, name).check())
 
 
 @router.post(
     "/campaigns/{name}/repair",
     response_model=responses.Check,
-    responses=told(examples.CHECK, "What was found before the repair."),
+    responses=success(examples.CHECK, "What was found before the repair."),
     summary="Check and repair a campaign",
 )
 def repair(request: Request, name: Name, user: Writer) -> Any:
     """The check; where snapshots do not agree with the events, they are made anew from them."""
-    return answer(open_campaign(request, name).check(repair=True))
+    return json_response(open_campaign(request, name).check(repair=True))
 
 
 @router.get(
     "/campaigns/{name}/forecast",
     response_model=responses.Forecast,
-    responses=told(examples.FORECAST, "What each policy may earn."),
+    responses=success(examples.FORECAST, "What each policy may earn."),
     openapi_extra=TAGGED,
     summary="Forecast",
 )

@@ -26,9 +26,9 @@ Campaigns over HTTP: everything the command line does with them.
 
 TAGS = [
     {"name": "campaigns", "description": "Begin, list and read campaigns."},
-    {"name": "splits", "description": "Ask for a split, bring its outcomes home, correct them."},
+    {"name": "splits", "description": "Ask for a split, record its outcomes, correct them."},
     {"name": "arms", "description": "Add, pause, bound and remove arms. Nothing that was learned is lost."},
-    {"name": "history", "description": "What happened, and what was believed."},
+    {"name": "history", "description": "What happened, and the beliefs over time."},
     {"name": "files", "description": "Campaigns and histories as files."},
     {"name": "service", "description": "The service itself."},
 ]
@@ -61,8 +61,8 @@ def after(of: str) -> Any:
 _EXAMPLES: dict[str, Any] = {}
 
 
-def told(example: Any, description: str = "Done.", status: int = 200) -> dict[int | str, dict[str, Any]]:
-    """The description of a good answer."""
+def success(example: Any, description: str = "Done.", status: int = 200) -> dict[int | str, dict[str, Any]]:
+    """The description of a successful response."""
     mark = f"example {len(_EXAMPLES)}"
     _EXAMPLES[mark] = example
     return {status: {"description": description, "content": {"application/json": {"example": mark}}}}
@@ -118,11 +118,11 @@ TAGGED: dict[str, Any] = {"x-tagged": True}
 def describe(app: FastAPI) -> dict[str, Any]:
     """The whole description, made once."""
     if app.openapi_schema is None:
-        app.openapi_schema = _described(app)
+        app.openapi_schema = _description(app)
     return app.openapi_schema
 
 
-def _described(app: FastAPI) -> dict[str, Any]:
+def _description(app: FastAPI) -> dict[str, Any]:
     routes = [route for route in app.routes if getattr(route, "include_in_schema", True)]
     found = get_openapi(
         title="apportion", version=__version__, summary="Split a renewable budget, and learn from what comes back.",
@@ -144,8 +144,8 @@ def _described(app: FastAPI) -> dict[str, Any]:
 
 def _complete(method: str, operation: dict[str, Any]) -> None:
     responses = operation["responses"]
-    for answered in responses.values():
-        for content in answered.get("content", {}).values():
+    for response in responses.values():
+        for content in response.get("content", {}).values():
             example = content.get("example")
             content.update(
                 {"example": _EXAMPLES[example]} if isinstance(example, str) and example in _EXAMPLES else {}

@@ -17,9 +17,9 @@ from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.files import Imported
 from apportion.errors import IncompatibleState, InvalidValue
 from apportion.web.api import examples, responses
-from apportion.web.api.describe import PREFIX, TAGGED, Key, Name, told
+from apportion.web.api.describe import PREFIX, TAGGED, Key, Name, success
 from apportion.web.guard.users import Reader, Writer
-from apportion.web.shared import CACHED, answer, db_of, etag, open_campaign, unchanged
+from apportion.web.shared import CACHED, db_of, etag, json_response, open_campaign, unchanged
 
 router = APIRouter(prefix=PREFIX, tags=["files"])
 
@@ -81,7 +81,7 @@ def _column(what: str) -> Any:
 @router.post(
     "/campaigns/{name}/import",
     response_model=responses.Imported,
-    responses=told(examples.IMPORTED, "All rows were taken in."),
+    responses=success(examples.IMPORTED, "All rows were taken in."),
     openapi_extra=_csv_body(examples.CSV),
     summary="Import a history",
 )
@@ -111,7 +111,7 @@ async def import_(
         campaign = open_campaign(request, name)
         return import_content(campaign, content, file, key=key, add_arms=add_arms, again=again, **columns)
 
-    return answer(await run_in_threadpool(take_in))
+    return json_response(await run_in_threadpool(take_in))
 
 
 def import_content(campaign: Campaign, content: bytes, file: str, **options: Any) -> Imported:
@@ -134,7 +134,7 @@ def import_content(campaign: Campaign, content: bytes, file: str, **options: Any
     "/restore",
     status_code=201,
     response_model=responses.Restored,
-    responses=told(examples.RESTORED, "The campaign is back.", 201),
+    responses=success(examples.RESTORED, "The campaign is back.", 201),
     openapi_extra={
         "requestBody": {
             "required": True,
@@ -174,4 +174,4 @@ async def restore(
     campaign = await run_in_threadpool(bring_back)
     version = await run_in_threadpool(lambda: campaign.version)
     where = f"{PREFIX}/campaigns/{quote(campaign.name, safe='')}"
-    return answer({"campaign": campaign.name, "events": version}, 201, {"Location": where})
+    return json_response({"campaign": campaign.name, "events": version}, 201, {"Location": where})

@@ -1,4 +1,4 @@
-"""What happened, and what was believed: history, events, beliefs now and over time."""
+"""The past of a campaign: history, events, beliefs now and over time."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 
-from apportion.allocation import beliefs as believing
+from apportion.allocation.beliefs import Beliefs
 from apportion.campaigns.plain_data import relative_to
 from apportion.web.api import examples, responses
-from apportion.web.api.describe import LARGEST_WHOLE, PREFIX, TAGGED, Limit, Name, after, told
+from apportion.web.api.describe import LARGEST_WHOLE, PREFIX, TAGGED, Limit, Name, after, success
 from apportion.web.guard.users import Reader
 from apportion.web.shared import open_campaign, tagged
 
@@ -22,7 +22,7 @@ MOMENTS = 120
 @router.get(
     "/campaigns/{name}/history",
     response_model=responses.History,
-    responses=told(examples.HISTORY, "A page of the history."),
+    responses=success(examples.HISTORY, "A page of the history."),
     openapi_extra=TAGGED,
     summary="History",
 )
@@ -43,7 +43,7 @@ def history(
 @router.get(
     "/campaigns/{name}/events",
     response_model=responses.Events,
-    responses=told(examples.EVENTS, "A page of the log."),
+    responses=success(examples.EVENTS, "A page of the log."),
     openapi_extra=TAGGED,
     summary="Everything that happened",
 )
@@ -65,7 +65,7 @@ def events(
 @router.get(
     "/campaigns/{name}/beliefs",
     response_model=responses.Beliefs,
-    responses=told(examples.BELIEFS, "What is believed."),
+    responses=success(examples.BELIEFS, "What is believed."),
     openapi_extra=TAGGED,
     summary="Beliefs",
 )
@@ -82,8 +82,7 @@ def beliefs(
     campaign = open_campaign(request, name)
 
     def content() -> Any:
-        found = campaign.beliefs(at)
-        return {"campaign": name, **held_content(found)}
+        return {"campaign": name, **beliefs_content(campaign.beliefs(at))}
 
     return tagged(request, campaign.version, content)
 
@@ -91,7 +90,7 @@ def beliefs(
 @router.get(
     "/campaigns/{name}/beliefs/over-time",
     response_model=responses.OverTime,
-    responses=told(examples.OVER_TIME, "What was believed, from the beginning to today."),
+    responses=success(examples.OVER_TIME, "What was believed, from the beginning to today."),
     openapi_extra=TAGGED,
     summary="Beliefs over time",
 )
@@ -113,13 +112,13 @@ def over_time(
         return {
             "campaign": name,
             "every": step,
-            "moments": [{"period": period, **held_content(held)} for period, held in found],
+            "moments": [{"period": period, **beliefs_content(beliefs)} for period, beliefs in found],
         }
 
     return tagged(request, campaign.version, content)
 
 
-def held_content(found: believing.Beliefs) -> dict[str, Any]:
-    """Beliefs as plain data, with what they stand on."""
-    rows = [{"arm": arm, **found.at(place)._asdict()} for place, arm in enumerate(found)]
-    return {**relative_to(found), "leader": found.leader, "arms": rows}
+def beliefs_content(beliefs: Beliefs) -> dict[str, Any]:
+    """Beliefs as plain data, with what they are relative to."""
+    rows = [{"arm": arm, **beliefs.at(index)._asdict()} for index, arm in enumerate(beliefs)]
+    return {**relative_to(beliefs), "leader": beliefs.leader, "arms": rows}

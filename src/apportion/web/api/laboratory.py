@@ -9,20 +9,20 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from apportion.errors import InvalidValue
-from apportion.web.api.describe import refusal, told
+from apportion.web.api.describe import refusal, success
 from apportion.web.api.requests import RequestModel, field
 from apportion.web.guard.problems import problem
 from apportion.web.guard.users import Writer
 from apportion.web.laboratory.experiments import Busy, laboratory
 from apportion.web.laboratory.limits import read_experiment, seconds_of
 from apportion.web.laboratory.run import Run
-from apportion.web.shared import answer
-from apportion.web.streams import EventAnswer
+from apportion.web.shared import json_response
+from apportion.web.streams import EventResponse
 
 router = APIRouter(prefix="/api/v1/laboratory", tags=["service"])
 
-# Without events nobody sees that something happens: longer experiments must be followed. Seconds of one core.
-LONGEST_SILENCE = 10.0
+# Without events nobody sees that something happens: longer experiments must be followed. Of one core.
+LONGEST_SILENT_SECONDS = 10.0
 
 
 class World(RequestModel):
@@ -41,7 +41,7 @@ class World(RequestModel):
 
 
 class Contestant(RequestModel):
-    """A policy; what is not given it is told by the world."""
+    """A policy; parameters that are not given are those of the true world."""
 
     name: str = field("The name of a policy of the package.", example="Recommended")
     parameters: dict[str, Any] = field("Its parameters.", example={}, default={})
@@ -74,7 +74,7 @@ FOUND = {
     "finding": "After 200 periods Recommended has lost the least: 6.1 on average; next is Thompson with 21.4.",
 }  # fmt: skip
 _RESPONSES: dict[int | str, dict[str, Any]] = {
-    **told(FOUND, "What was found; or, with `Accept: text/event-stream`, events: started, progress, result."),
+    **success(FOUND, "What was found; or, with `Accept: text/event-stream`, events: started, progress, result."),
     429: refusal(
         "As many experiments run as may.", "about:blank", 429,
         "The laboratory runs 2 experiments at a time; got one more. Wait until one has ended, or cancel one, and run "
@@ -107,14 +107,14 @@ async def run_experiment(
     """Simulate policies on a world. Closing the connection stops it. No campaign is touched."""
     definition = body.model_dump(exclude_none=True)
     follow = "text/event-stream" in request.headers.get("accept", "")
-    run = await begin(definition, None if follow else LONGEST_SILENCE)
+    run = await begin(definition, None if follow else LONGEST_SILENT_SECONDS)
     if isinstance(run, Response):
         return run
     if follow:
-        return EventAnswer(run.events(), run.close)
+        return EventResponse(run.events(), run.close)
     async for name, data in run.events():
         if name == "result":
-            return answer(data)
+            return json_response(data)
         if name == "failed":
             return problem("internal-error", data["detail"])
         if await request.is_disconnected():
@@ -124,7 +124,7 @@ async def run_experiment(
 
 @router.post("/runs/{name}/cancel", status_code=204, summary="Cancel an experiment")
 async def cancel_experiment(
-    user: Writer, name: Annotated[str, Path(description="The name that its first event tells.")]
+    user: Writer, name: Annotated[str, Path(description="The name in its first event.")]
 ) -> Response:
     """Stop an experiment, whichever worker has it. Closing its connection does the same."""
     laboratory().cancel(name)

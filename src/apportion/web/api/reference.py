@@ -12,7 +12,7 @@ from starlette.responses import Response
 from apportion.web.api.describe import INTRODUCTION, TAGS, describe
 from apportion.web.guard.problems import KINDS
 from apportion.web.guard.users import MaybeUser
-from apportion.web.shared import answer
+from apportion.web.shared import json_response
 
 router = APIRouter(include_in_schema=False)
 
@@ -40,14 +40,14 @@ class Route(NamedTuple):
     parameters: tuple[Parameter, ...]
     fields: tuple[Parameter, ...]
     command: str
-    answers: tuple[tuple[str, str], ...]
+    responses: tuple[tuple[str, str], ...]
     example: str
 
 
 @router.get("/api/v1/openapi.json")
 async def openapi(request: Request) -> Response:
     """The OpenAPI description."""
-    return answer(describe(request.app), headers={"Cache-Control": "public, max-age=300"})
+    return json_response(describe(request.app), headers={"Cache-Control": "public, max-age=300"})
 
 
 @router.get("/api/reference")
@@ -57,8 +57,8 @@ def reference(request: Request, user: MaybeUser) -> Response:
 
     groups = routes_by_tag(describe(request.app))
     lead, *points = (line for line in INTRODUCTION.replace("\n  ", " ").splitlines() if line)
-    said = [line.removeprefix("* ").replace("**", "").partition(": ") for line in points]
-    return page(request, "reference.html", user, place="api", groups=groups, kinds=KINDS, lead=lead, points=said)
+    listed = [line.removeprefix("* ").replace("**", "").partition(": ") for line in points]
+    return page(request, "reference.html", user, section="api", groups=groups, kinds=KINDS, lead=lead, points=listed)
 
 
 def routes_by_tag(found: dict[str, Any]) -> list[tuple[dict[str, str], list[Route]]]:
@@ -87,7 +87,7 @@ def _route(found: dict[str, Any], path: str, method: str, operation: dict[str, A
         parameters=tuple(_parameter(parameter) for parameter in parameters),
         fields=fields,
         command=_command(path, method, parameters, body_type, body),
-        answers=tuple((status, answered["description"]) for status, answered in operation["responses"].items()),
+        responses=tuple((status, response["description"]) for status, response in operation["responses"].items()),
         example=_text(example),
     )
 

@@ -1,4 +1,4 @@
-"""Splits: ask for one, bring its outcomes home, correct them, give up waiting. The way that must be quick."""
+"""Splits: ask for one, record its outcomes, correct them, close it. These routes must be quick."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from fastapi import APIRouter, Request
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.plain_data import split_content
 from apportion.web.api import examples, requests, responses
-from apportion.web.api.describe import PREFIX, TAGGED, Key, Name, Ticket, told
+from apportion.web.api.describe import PREFIX, TAGGED, Key, Name, Ticket, success
 from apportion.web.guard.users import Reader, Writer
-from apportion.web.shared import answer, open_campaign, tagged
+from apportion.web.shared import json_response, open_campaign, tagged
 
 router = APIRouter(prefix=PREFIX, tags=["splits"])
 
@@ -21,7 +21,7 @@ router = APIRouter(prefix=PREFIX, tags=["splits"])
     "/campaigns/{name}/splits",
     status_code=201,
     response_model=responses.Split,
-    responses=told(examples.SPLIT, "The split, with a ticket.", 201),
+    responses=success(examples.SPLIT, "The split, with a ticket.", 201),
     summary="The next split",
 )
 def split(request: Request, name: Name, user: Writer, body: requests.AskSplit | None = None, key: Key = None) -> Any:
@@ -31,13 +31,13 @@ def split(request: Request, name: Name, user: Writer, body: requests.AskSplit | 
         given = campaign.split(None if body is None else body.budget, key=key)
         unit = campaign.unit
     where = f"{PREFIX}/campaigns/{quote(name, safe='')}/splits/{given.ticket}"
-    return answer(split_content(name, unit, given), 201, {"Location": where})
+    return json_response(split_content(name, unit, given), 201, {"Location": where})
 
 
 @router.get(
     "/campaigns/{name}/splits/{ticket}",
     response_model=responses.Split,
-    responses=told(examples.SPLIT, "The split as it was given."),
+    responses=success(examples.SPLIT, "The split as it was given."),
     openapi_extra=TAGGED,
     summary="A split explained",
 )
@@ -50,23 +50,23 @@ def explain(request: Request, name: Name, ticket: Ticket, user: Reader) -> Any:
 @router.post(
     "/campaigns/{name}/splits/{ticket}/outcomes",
     response_model=responses.Recorded,
-    responses=told(examples.RECORDED, "Recorded."),
+    responses=success(examples.RECORDED, "Recorded."),
     summary="Record outcomes",
 )
 def record(
     request: Request, name: Name, ticket: Ticket, body: requests.Outcomes, user: Writer, key: Key = None
 ) -> Any:
-    """Bring outcomes home: for some arms or all, late, in any order. The same again changes nothing."""
+    """Record outcomes: for some arms or all, late, in any order. The same again changes nothing."""
     campaign = open_campaign(request, name)
     with campaign.together():
         campaign.record(ticket, body.outcomes, body.amounts, key=key)
-        return answer(_recorded(campaign, ticket))
+        return json_response(_recorded(campaign, ticket))
 
 
 @router.patch(
     "/campaigns/{name}/splits/{ticket}/outcomes",
     response_model=responses.Recorded,
-    responses=told(examples.RECORDED, "Corrected."),
+    responses=success(examples.RECORDED, "Corrected."),
     summary="Correct outcomes",
 )
 def amend(
@@ -76,28 +76,28 @@ def amend(
     campaign = open_campaign(request, name)
     with campaign.together():
         campaign.amend(ticket, body.outcomes, body.amounts, key=key)
-        return answer(_recorded(campaign, ticket))
+        return json_response(_recorded(campaign, ticket))
 
 
 @router.post(
     "/campaigns/{name}/splits/{ticket}/close",
     response_model=responses.Recorded,
-    responses=told(examples.RECORDED, "Nothing more is expected."),
-    summary="Give up waiting",
+    responses=success(examples.RECORDED, "Nothing more is expected."),
+    summary="Close a split",
 )
 def close(request: Request, name: Name, ticket: Ticket, user: Writer, key: Key = None) -> Any:
-    """No data will come for what is still open of a ticket."""
+    """No result will come for what is still open of a ticket."""
     campaign = open_campaign(request, name)
     with campaign.together():
         campaign.close(ticket, key=key)
-        return answer(_recorded(campaign, ticket))
+        return json_response(_recorded(campaign, ticket))
 
 
 def _recorded(campaign: Campaign, ticket: int) -> dict[str, Any]:
-    waiting = campaign.open_tickets
+    tickets = campaign.open_tickets
     return {
         "campaign": campaign.name,
         "ticket": ticket,
-        "open": ticket in waiting,
-        "open_tickets": len(waiting),
+        "open": ticket in tickets,
+        "open_tickets": len(tickets),
     }

@@ -11,17 +11,17 @@ from starlette.responses import StreamingResponse
 from apportion._version import __version__
 from apportion.web.api import examples, responses
 from apportion.web.api.campaigns import checksum
-from apportion.web.api.describe import PREFIX, Name, told
+from apportion.web.api.describe import PREFIX, Name, success
 from apportion.web.changes import Changes
 from apportion.web.guard.users import Reader
-from apportion.web.shared import answer, open_campaign, store_of, versions
+from apportion.web.shared import json_response, open_campaign, store_of, versions
 from apportion.web.streams import HEADERS
 
 router = APIRouter(prefix=PREFIX, tags=["service"])
 
 Since = Annotated[
     str | None,
-    Query(description="The version that you have: another one is told at once.", max_length=40),
+    Query(description="The version that you have: another one is sent at once.", max_length=40),
 ]
 
 _STREAM: dict[int | str, dict[str, Any]] = {
@@ -33,11 +33,14 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 
 
 @router.get(
-    "/version", response_model=responses.Version, responses=told(examples.VERSION), summary="Who answers whom"
+    "/version",
+    response_model=responses.Version,
+    responses=success(examples.VERSION),
+    summary="Release and user",
 )
 async def version(request: Request, user: Reader) -> Any:
-    """The release that answers, and who it takes you for."""
-    return answer({"version": __version__, "visitor": user.name, "scope": user.scope})
+    """The release that answers, and the name and scope of your token."""
+    return json_response({"version": __version__, "visitor": user.name, "scope": user.scope})
 
 
 @router.get(
@@ -58,5 +61,5 @@ async def stream(request: Request, user: Reader, since: Since = None) -> Any:
 
 def _stream(request: Request, name: str, look: Any, since: str | None) -> StreamingResponse:
     changes: Changes = request.app.state.changes
-    seen = request.headers.get("last-event-id") or since
-    return StreamingResponse(changes.follow(name, look, seen), media_type="text/event-stream", headers=HEADERS)
+    known = request.headers.get("last-event-id") or since
+    return StreamingResponse(changes.follow(name, look, known), media_type="text/event-stream", headers=HEADERS)

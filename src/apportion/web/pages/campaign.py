@@ -14,11 +14,11 @@ from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.status import Status
 from apportion.web.guard.users import PageReader, User
 from apportion.web.pages.leaderboard import board
-from apportion.web.pages.over_time import Charts, news
+from apportion.web.pages.over_time import ChartCache, describe_event
 from apportion.web.pages.setting_fields import current_fields
-from apportion.web.pages.shared import Typed, page
-from apportion.web.pages.tickets import past_page, places_of, ticket_view
-from apportion.web.shared import answer, etag, open_campaign, unchanged
+from apportion.web.pages.shared import Typed, page, page_number
+from apportion.web.pages.tickets import arm_indices, history_page, ticket_view
+from apportion.web.shared import etag, json_response, open_campaign, unchanged
 
 router = APIRouter(include_in_schema=False)
 
@@ -39,9 +39,9 @@ def series(request: Request, name: str, user: PageReader) -> Response:
     known = unchanged(request, etag(campaign.version))
     if known is not None:
         return known
-    charts: Charts = request.app.state.charts
+    charts: ChartCache = request.app.state.charts
     data = charts.of(campaign).data()
-    return answer(data, headers={"ETag": etag(data["version"]), "Cache-Control": "no-cache"})
+    return json_response(data, headers={"ETag": etag(data["version"]), "Cache-Control": "no-cache"})
 
 
 @router.get("/campaigns/{name}/tickets/{ticket}")
@@ -66,25 +66,25 @@ def campaign_page(
     typed: Typed | None = None,
     status: int = 200,
 ) -> HTMLResponse:
-    """The page; with what went wrong beside the form it belongs to, and what was typed kept in it."""
+    """The page; with what went wrong beside the form it belongs to, and what was typed still in it."""
     now = campaign.status()
-    places = places_of(arm.name for arm in now.arms)
+    indices = arm_indices(arm.name for arm in now.arms)
     shown = list(now.open_tickets[-OPEN_SHOWN:])
     # The form that something is wrong with must be there, however old its ticket.
     shown += [ticket for ticket in now.open_tickets if f"ticket-{ticket}" in (problems or {}) and ticket not in shown]
-    wanted = request.query_params.get("page", "1")
     last = campaign.events(now.version - 1, 1)
     return page(
         request, "campaign.html", user, status=status,
-        now=now, places=places, unit=now.settings.unit, board=board(now),
-        open=[ticket_view(campaign, ticket, places) for ticket in sorted(shown, reverse=True)],
+        now=now, indices=indices, unit=now.settings.unit, board=board(now),
+        open=[ticket_view(campaign, ticket, indices) for ticket in sorted(shown, reverse=True)],
         more_open=[ticket for ticket in now.open_tickets if ticket not in shown],
-        past=past_page(campaign, now.period, places, int(wanted) if wanted.isascii() and wanted.isdigit() else 1),
+        history=history_page(campaign, now.period, indices, page_number(request)),
         fields=current_fields(now, typed if problems and "settings" in problems else None),
         removed=[arm.name for arm in now.arms if arm.state == "removed"],
         leading=leading(now), level=f"{100 * now.settings.level:.6g}",
         regret=None if math.isnan(now.expected_regret) else readable(now.expected_regret),
-        news=news(last[0], now.settings.unit) if last else "", problems=problems or {}, typed=typed or {},
+        last_change=describe_event(last[0], now.settings.unit) if last else "",
+        problems=problems or {}, typed=typed or {},
     )  # fmt: skip
 
 
@@ -117,8 +117,8 @@ def ticket_page(
     status: int = 200,
 ) -> HTMLResponse:
     """The page of one ticket."""
-    places = places_of(arm.name for arm in campaign.arms)
-    view, settings = ticket_view(campaign, ticket, places), campaign.settings
+    indices = arm_indices(arm.name for arm in campaign.arms)
+    view, settings = ticket_view(campaign, ticket, indices), campaign.settings
     return page(
         request, "ticket.html", user, status=status, name=campaign.name, split=view, unit=settings.unit,
         minimise=settings.minimise, waiting=any(row.open for row in view.rows), problems=problems or {},

@@ -21,8 +21,8 @@ from apportion.web.laboratory.experiments import laboratory
 from apportion.web.laboratory.limits import MOST_ARMS, MOST_POLICIES
 from apportion.web.pages.plotly_styles import style_ids
 from apportion.web.pages.shared import page
-from apportion.web.shared import answer
-from apportion.web.streams import EventAnswer
+from apportion.web.shared import json_response
+from apportion.web.streams import EventResponse
 
 pages = APIRouter(include_in_schema=False)
 
@@ -64,7 +64,7 @@ def show_laboratory(request: Request, user: PageReader) -> Response:
         "powers": B_VALUES,
     }  # fmt: skip
     return page(
-        request, "laboratory.html", user, place="laboratory", offer=_offer(), slider=slider, count=len(POLICIES),
+        request, "laboratory.html", user, section="laboratory", offer=_offer(), slider=slider, count=len(POLICIES),
         style_ids=style_ids(),
     )  # fmt: skip
 
@@ -73,15 +73,15 @@ def show_laboratory(request: Request, user: PageReader) -> Response:
 def show_means(user: PageReader, family: str, arms: int, gap: float) -> Response:
     """The means of a family, for the form."""
     validation.whole("arms", arms, low=2, high=MOST_ARMS)
-    return answer({"means": [float(f"{mean:.12g}") for mean in means_of(family, arms, gap)]})
+    return json_response({"means": [float(f"{mean:.12g}") for mean in means_of(family, arms, gap)]})
 
 
-# Nothing is changed by an experiment, so those who may only read may run one; the form check keeps other sites out.
+# Nothing is changed by an experiment, so those who may only read may run one; the check keeps other sites out.
 @pages.post("/laboratory/runs", dependencies=[Depends(check_source)])
 async def run_experiment(user: PageReader, definition: Annotated[Any, Body()]) -> Response:
     """Run an experiment; the answer is its events."""
     run = await api.begin(definition)
-    return run if isinstance(run, Response) else EventAnswer(run.events(), run.close)
+    return run if isinstance(run, Response) else EventResponse(run.events(), run.close)
 
 
 @pages.post("/laboratory/runs/{name}/cancel", dependencies=[Depends(check_source)])
@@ -97,7 +97,7 @@ async def show_transition(user: PageReader, arms: Annotated[str, Query()] = "10"
     from apportion.web.laboratory.transition import check_arms
 
     count = check_arms(int(arms) if arms.isascii() and arms.isdigit() and len(arms) < 10 else arms)
-    return EventAnswer(_transition().events(count))
+    return EventResponse(_transition().events(count))
 
 
 router = APIRouter()

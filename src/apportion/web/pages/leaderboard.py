@@ -12,7 +12,7 @@ from apportion.campaigns.status import Status, resource_kind
 
 # An interval that is wider than so many times the rest is cut off, with an arrow: one unknown arm must not press all
 # others into a point.
-_ROOM = 3.0
+_WIDEST = 3.0
 _TICKS = 4
 
 
@@ -30,7 +30,7 @@ class Row(NamedTuple):
     """One arm, in words and as a bar. `mean` is None where there is not enough data."""
 
     name: str
-    place: int
+    colour_index: int
     state: str
     leads: bool
     resource: str
@@ -64,10 +64,10 @@ class Board(NamedTuple):
 def board(status: Status) -> Board:
     """The leaderboard of a campaign: arms that were not removed, the best first."""
     beliefs, settings = status.beliefs, status.settings
-    arms = [(place, arm, arm.belief) for place, arm in enumerate(status.arms) if arm.belief is not None]
+    arms = [(index, arm, arm.belief) for index, arm in enumerate(status.arms) if arm.belief is not None]
     axis = _axis([belief for _, _, belief in arms])
     rows = []
-    for place, arm, belief in arms:
+    for index, arm, belief in arms:
         known = not math.isnan(belief.mean)
         bounded = known and math.isfinite(belief.low) and math.isfinite(belief.high)
         low, mean, high = side_by_side(belief.low, belief.mean, belief.high) if bounded else ("", "", "")
@@ -75,7 +75,7 @@ def board(status: Status) -> Board:
         rows.append(
             Row(
                 arm.name,
-                place,
+                index,
                 arm.state,
                 arm.name == beliefs.leader,
                 readable(belief.resource),
@@ -87,8 +87,8 @@ def board(status: Status) -> Board:
             )
         )
     sign = 1.0 if settings.minimise else -1.0
-    means = {place: belief.mean for place, _, belief in arms}
-    rows.sort(key=lambda row: (math.isnan(means[row.place]), sign * means[row.place], row.place))
+    means = {index: belief.mean for index, _, belief in arms}
+    rows.sort(key=lambda row: (math.isnan(means[row.colour_index]), sign * means[row.colour_index], row.colour_index))
     ticks, zero = _ticks(axis) if axis else ((), None)
     what = "cost" if settings.minimise else "return"
     return Board(
@@ -109,7 +109,7 @@ def _axis(beliefs: Sequence[Belief]) -> tuple[float, float] | None:
     means = [belief.mean for belief in known]
     halves = sorted(belief.high - belief.mean for belief in known if math.isfinite(belief.high))
     middle = halves[len(halves) // 2] if halves else 0.0
-    room = _ROOM * max(max(means) - min(means), middle)
+    room = _WIDEST * max(max(means) - min(means), middle)
     low = max(min((b.low for b in known if math.isfinite(b.low)), default=min(means)), min(means) - room)
     high = min(max((b.high for b in known if math.isfinite(b.high)), default=max(means)), max(means) + room)
     spread = (high - low) or abs(high) or 1.0

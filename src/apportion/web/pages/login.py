@@ -19,7 +19,7 @@ async def ask(request: Request) -> Response:
         user: User | None = await page_reader(request)
     except Exception:  # nobody yet: that is what the form is for
         user = None
-    return page(request, "login.html", user, place="", next=safe_next(request.query_params.get("next")))
+    return page(request, "login.html", user, section="", next=safe_next(request.query_params.get("next")))
 
 
 @router.post("/login", dependencies=[Depends(check_source)])
@@ -29,8 +29,8 @@ def enter(request: Request, form: Form) -> Response:
     response = go(request, target)
     if sign_in(request, response, text(form, "token")) is not None:
         return response
-    said = "This token is not known, or was revoked. Ask whoever runs the service for another."
-    return page(request, "login.html", None, status=401, place="", next=target, problem=said)
+    sentence = "This token is not known, or was revoked. Ask whoever runs the service for another."
+    return page(request, "login.html", None, status=401, section="", next=target, problem=sentence)
 
 
 @router.post("/logout", dependencies=[Depends(check_source)])

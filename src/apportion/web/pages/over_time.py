@@ -1,4 +1,4 @@
-"""How a campaign came to where it is: means, chances and shares by period, and what happened in between."""
+"""A campaign over time: means, probabilities and shares by period, and what happened in between."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from apportion.campaigns.events import Event
 # A chart shows at most so many moments and steps; the export has all of them.
 MOMENTS = 160
 STEPS = 400
-# More changes of budget than this are no news: then only those of the settings are marked.
+# With more changes of budget than this only those of the settings are marked.
 BUDGET_MARKS = 12
-# Charts are kept while their campaigns have no more arms than this together; about 40 kB each.
-KEPT_ARMS = 1_000
+# Charts are cached while their campaigns have no more arms than this together; about 40 kB each.
+CACHED_ARMS = 1_000
 
 # Mean, low, high and the chance of being best; None where nothing is known.
 Point = tuple[float | None, float | None, float | None, float | None]
@@ -40,7 +40,7 @@ class Moment(NamedTuple):
     points: dict[str, Point]
 
 
-class Given(NamedTuple):
+class SplitShares(NamedTuple):
     """What a split gave to each arm, as a part of its budget."""
 
     ticket: int
@@ -48,25 +48,25 @@ class Given(NamedTuple):
     shares: dict[str, float]
 
 
-class Charts:
+class ChartCache:
     """The charts that were looked at last; one per app, at `app.state.charts`."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, Chart] = OrderedDict()
+        self._charts: OrderedDict[str, Chart] = OrderedDict()
 
     def of(self, campaign: Campaign) -> Chart:
         """The chart of a campaign, as far as it was read before."""
         with self._lock:
-            chart = self._kept.setdefault(campaign.name, Chart(campaign))
-            self._kept.move_to_end(campaign.name)
-            while len(self._kept) > 1 and sum(other.arms for other in self._kept.values()) > KEPT_ARMS:
-                self._kept.popitem(last=False)
+            chart = self._charts.setdefault(campaign.name, Chart(campaign))
+            self._charts.move_to_end(campaign.name)
+            while len(self._charts) > 1 and sum(other.arms for other in self._charts.values()) > CACHED_ARMS:
+                self._charts.popitem(last=False)
             return chart
 
 
 class Chart:
-    """What is drawn of one campaign, kept from one look to the next: each event is read once.
+    """What is drawn of one campaign, continued from one look to the next: each event is read once.
 
     A long campaign is thinned: moments and splits lie 1, 2, 4, … periods apart. So those that are drawn are among
     those that were drawn before, and going on gives the same picture as beginning anew.
@@ -81,14 +81,14 @@ class Chart:
     def _begin(self) -> None:
         self._replay = self._campaign.replay()
         self._moments: list[Moment] = []
-        self._given: list[Given] = []
+        self._splits: list[SplitShares] = []
         self._marks = Marks()
 
     def data(self) -> dict[str, Any]:
         """All that the chart shows, as of now."""
         with self._lock:
             status = self._campaign.status()
-            if status.version < self._replay.number:  # another database is in the place of the old one
+            if status.version < self._replay.number:  # the database was replaced by another
                 self._begin()
             try:
                 self._read_on(status.version, status.period)
@@ -106,32 +106,34 @@ class Chart:
                 "arms": arms,
                 "periods": [moment.period for moment in moments],
                 "beliefs": {name: _series(moments, name) for name in arms},
-                "tickets": [given.ticket for given in self._given],
-                "budgets": [given.budget for given in self._given],
-                "shares": {name: [given.shares.get(name, 0.0) for given in self._given] for name in arms},
+                "tickets": [split.ticket for split in self._splits],
+                "budgets": [split.budget for split in self._splits],
+                "shares": {name: [split.shares.get(name, 0.0) for split in self._splits] for name in arms},
                 "last": status.period,
-                "marks": [mark._asdict() for mark in self._marks.told()],
+                "marks": [mark._asdict() for mark in self._marks.by_period()],
             }
 
     def _read_on(self, upto: int, periods: int) -> None:
         """Take in the events since the last look, up to the one with that number: so many periods in all."""
-        moments, steps = apart(periods, MOMENTS), apart(periods, STEPS)
+        moments, steps = spacing(periods, MOMENTS), spacing(periods, STEPS)
         self._moments = [moment for moment in self._moments if moment.period % moments == 0]
-        self._given = [given for given in self._given if (given.ticket - 1) % steps == 0]
+        self._splits = [split for split in self._splits if (split.ticket - 1) % steps == 0]
         for step in self._replay.steps(upto):
             event = step.event
             if step.before is not None and step.ended and step.ended % moments == 0:
                 self._moments.append(_moment(step.ended, step.before.allocator.beliefs()))
             if event.kind == "split" and event.ticket is not None and (event.ticket - 1) % steps == 0:
                 budget, amounts = event.payload["budget"], event.payload["amounts"]
-                self._given.append(Given(event.ticket, budget, {name: x / budget for name, x in amounts.items()}))
+                self._splits.append(
+                    SplitShares(event.ticket, budget, {name: x / budget for name, x in amounts.items()})
+                )
             self._marks.take(event)
 
 
-def apart(count: int, most: int) -> int:
-    """How far apart to look, as a power of two, so that at most `most` of `count` are seen.
+def spacing(count: int, most: int) -> int:
+    """How far apart to look, as a power of two, so that at most `most` of `count` are left.
 
-    >>> apart(160, 160), apart(161, 160), apart(10_000, 160)
+    >>> spacing(160, 160), spacing(161, 160), spacing(10_000, 160)
     (1, 2, 64)
     """
     return 1 << (max(1, math.ceil(count / most)) - 1).bit_length()
@@ -153,7 +155,7 @@ def _finite(value: float) -> float | None:
 def _series(moments: list[Moment], arm: str) -> dict[str, list[float | None]]:
     nothing: Point = (None, None, None, None)
     points = [moment.points.get(arm, nothing) for moment in moments]
-    return {kind: [point[place] for point in points] for place, kind in enumerate(("mean", "low", "high", "best"))}
+    return {kind: [point[index] for point in points] for index, kind in enumerate(("mean", "low", "high", "best"))}
 
 
 class Marks:
@@ -166,7 +168,7 @@ class Marks:
         self._found: list[Mark] = []
         self._budgets: list[Mark] = []
 
-    def told(self) -> list[Mark]:
+    def by_period(self) -> list[Mark]:
         """The marks so far, by period."""
         budgets = self._budgets if len(self._budgets) <= BUDGET_MARKS else []
         return sorted([*self._found, *budgets], key=lambda mark: mark.period)
@@ -202,29 +204,29 @@ _DONE = {"add": "added", "pause": "paused", "resume": "resumed", "remove": "remo
 
 
 def _changes(changes: Mapping[str, Any], unit: str | None) -> str:
-    said = []
+    phrases = []
     for name, value in changes.items():
         if name == "policy":
-            said.append(f"policy {value['name']}")
+            phrases.append(f"policy {value['name']}")
         elif name == "budget":
-            said.append(f"budget {_amount(value, unit)}")
+            phrases.append(f"budget {_amount(value, unit)}")
         else:
-            said.append(f"{name.replace('_', ' ')} {'none' if value is None else value}")
-    return ", ".join(said)
+            phrases.append(f"{name.replace('_', ' ')} {'none' if value is None else value}")
+    return ", ".join(phrases)
 
 
 def _amount(value: float, unit: str | None) -> str:
     return f"{readable(float(value))} {unit or ''}".rstrip()
 
 
-def news(event: Event, unit: str | None) -> str:
-    """What happened last, in a few words, for those who look at the page meanwhile."""
+def describe_event(event: Event, unit: str | None) -> str:
+    """What happened last, in a few words, for those who watch the page meanwhile."""
     if event.kind == "split":
         return f"ticket {event.ticket} was issued"
     if event.kind == "outcome":
         return f"outcomes of ticket {event.ticket} were recorded"
     if event.kind == "created":
         return "the campaign was begun"
-    seen = Marks(unit)
-    seen.take(event)
-    return seen.told()[0].text
+    marks = Marks(unit)
+    marks.take(event)
+    return marks.by_period()[0].text

@@ -12,13 +12,13 @@ from apportion.campaigns.campaign import Campaign
 from apportion.web.api.campaigns import checksum
 from apportion.web.guard.users import PageReader
 from apportion.web.pages.campaign import Leading, leading
-from apportion.web.pages.shared import page
-from apportion.web.pages.tickets import Bar, places_of, share_bar
+from apportion.web.pages.shared import page, page_number
+from apportion.web.pages.tickets import Bar, arm_indices, share_bar
 from apportion.web.shared import db_of, open_campaign, store_of, versions
 
 router = APIRouter(include_in_schema=False)
 
-PAGE = 50
+CAMPAIGNS_PER_PAGE = 50
 
 
 class Row(NamedTuple):
@@ -39,20 +39,20 @@ class Row(NamedTuple):
 @router.get("/")
 def overview(request: Request, user: PageReader) -> HTMLResponse:
     """All campaigns at a glance."""
-    # Before the rows: what happens while they are read is told by the stream.
-    seen = checksum(versions(store_of(request.app)))
+    # Before the rows: what happens while they are read is sent by the stream.
+    version = checksum(versions(store_of(request.app)))
     names = Campaign.names(db_of(request))
-    pages = max(1, math.ceil(len(names) / PAGE))
-    wanted = request.query_params.get("page", "1")
-    at = min(max(int(wanted) if wanted.isascii() and wanted.isdigit() else 1, 1), pages)
-    rows = [_row(open_campaign(request, name)) for name in names[(at - 1) * PAGE : at * PAGE]]
-    return page(request, "overview.html", user, rows=rows, total=len(names), at=at, pages=pages, seen=seen)
+    pages = max(1, math.ceil(len(names) / CAMPAIGNS_PER_PAGE))
+    at = min(max(page_number(request), 1), pages)
+    first = (at - 1) * CAMPAIGNS_PER_PAGE
+    rows = [_row(open_campaign(request, name)) for name in names[first : first + CAMPAIGNS_PER_PAGE]]
+    return page(request, "overview.html", user, rows=rows, total=len(names), at=at, pages=pages, shown=version)
 
 
 def _row(campaign: Campaign) -> Row:
     status = campaign.status()
     lines = list(campaign.history(status.period, status.period)) if status.period else []
-    places = places_of(arm.name for arm in status.arms)
+    indices = arm_indices(arm.name for arm in status.arms)
     return Row(
         name=campaign.name,
         period=status.period,
@@ -61,7 +61,7 @@ def _row(campaign: Campaign) -> Row:
         leading=leading(status),
         open=len(status.open_tickets),
         regret=None if math.isnan(status.expected_regret) else status.expected_regret,
-        shares=share_bar({line.arm: line.amount for line in lines}, places),
+        shares=share_bar({line.arm: line.amount for line in lines}, indices),
         spent=math.fsum(line.amount for line in lines),
         date=lines[0].date if lines else None,
     )

@@ -22,7 +22,7 @@ WORLDS = 30
 # With many arms fewer worlds are played: a preview should be there at once.
 ARM_WORLDS = 240
 FEWEST_WORLDS = 6
-# Where nobody says how far an outcome swings: so much of what it is, up and down. Arms differ by as much unless told.
+# Where nobody says how far an outcome swings: so much of what it is, up and down. Arms differ by as much too.
 USUAL_SWING = 0.3
 
 
@@ -67,7 +67,7 @@ def preview(
 ) -> Preview:
     """Play the first periods of a campaign with these options of `Campaign.create`.
 
-    In each world the arms' means are drawn around `centre`, or around `means` where a history told some, with the
+    In each world the arms' means are drawn around `centre`, or around `means` where a history gives some, with the
     standard deviation `spread`. The noise has the campaign's own b and σ; where it is to learn them, `b` and `sigma`,
     and where these are not known either, the b that is taken where nobody says and a σ by `USUAL_SWING`.
     """
@@ -102,7 +102,7 @@ def preview(
     shown = int(np.argsort(gains[:, -1])[worlds // 2])
     best = (sign * truth).argmax(axis=1)
     return Preview(
-        PERIODS, worlds, {name: shares[shown, :, place].tolist() for place, name in enumerate(names)},
+        PERIODS, worlds, {name: shares[shown, :, index].tolist() for index, name in enumerate(names)},
         names[int(best[shown])], gains.mean(axis=0).tolist(), low.tolist(), high.tolist(), limit.tolist(),
         float(budget * split.sum(axis=1).mean()), float(budget * even.mean() * PERIODS),
         float(shares[np.arange(worlds), -1, best].mean()), order, sigma,
@@ -142,28 +142,28 @@ def in_words(found: Preview, options: Mapping[str, Any]) -> list[str]:
     rest = "" if minimise else " more"
     even = abs(found.even)
     part = f" ({percent(abs(gain) / even)})" if even > 0 and math.isfinite(gain / even) else ""
-    said = [
+    sentences = [
         f"In {found.worlds} made-up worlds, {found.periods} periods of this campaign {more} {_rough(gain)}"
         f"{part}{rest} against splitting evenly for ever, {_rough(low)} to {_rough(high)} in nine of ten worlds.",
         f"In period {found.periods} the truly best arm gets {percent(found.found)} of the budget on average.",
     ]
     if gain < 0.02 * found.ceiling[-1]:
-        said.append(
+        sentences.append(
             "That is little: with so much luck in the outcomes 50 periods hardly tell the arms apart. A larger "
             "budget, fewer arms or more periods would."
         )
     if found.guessed:
         part = money(float(f"{found.part:.4g}"), unit)
-        said.append(
-            f"How far outcomes swing was not said: that of {part}, an even part of the budget, swings by "
+        sentences.append(
+            f"How far outcomes swing was not given: that of {part}, an even part of the budget, swings by "
             f"{_rough(found.swing)} here, which is a guess. The more luck, the less to gain: type your own swing in "
             "step 2."
         )
     if "b" in found.learns:
-        said.append(f"In these worlds b is {found.b:.2g}; the campaign is not told so, it learns b as it goes.")
+        sentences.append(f"In these worlds b is {found.b:.2g}; the campaign does not know that, and learns it.")
     elif "b" in found.assumed:
-        said.append(f"b was not given: this policy takes {found.b:.2g}, and it is so in these worlds.")
-    return said
+        sentences.append(f"b was not given: this policy takes {found.b:.2g}, and it is so in these worlds.")
+    return sentences
 
 
 def _rough(value: float) -> str:

@@ -44,11 +44,11 @@ Form = Annotated[FormData, Depends(_form)]
 """The fields of a form that was sent; an uploaded file is closed when the request is done."""
 
 
-# Answers
+# Responses
 
 
 def page(
-    request: Request, template: str, user: Any, *, status: int = 200, place: str = "campaigns", **values: Any
+    request: Request, template: str, user: Any, *, status: int = 200, section: str = "campaigns", **values: Any
 ) -> HTMLResponse:
     """A page from a template, with the message that the request before left for this one."""
     # A page that is fetched in the background leaves the message for the one that is looked at.
@@ -56,7 +56,7 @@ def page(
     context = {
         "user": user,
         "version": __version__,
-        "place": place,
+        "section": section,
         "flash": unquote(flash) if flash else None,
         "may_write": user is not None and user.scope == "write",
         **values,
@@ -80,7 +80,7 @@ def go(request: Request, path: str, message: str = "") -> RedirectResponse:
     return response
 
 
-_SAID = {
+_EXPLANATIONS = {
     400: ("This request cannot be understood", "Go back, check what was typed, and send it again."),
     401: ("Please sign in", "This page is for those who hold a token of this service."),
     403: ("Not allowed", "Your token may read but not change, or the request did not come from a page of ours."),
@@ -96,8 +96,8 @@ _SAID = {
 
 def error_page(request: Request, status: int, sentence: str = "", user: Any = None) -> HTMLResponse:
     """A page for what went wrong: what it was, and what to do next. `sentence` is shown as it is."""
-    title, advice = _SAID.get(status, _SAID[500 if status >= 500 else 400])
-    return page(request, "error.html", user, status=status, place="", code=status, title=title, advice=advice,
+    title, advice = _EXPLANATIONS.get(status, _EXPLANATIONS[500 if status >= 500 else 400])
+    return page(request, "error.html", user, status=status, section="", code=status, title=title, advice=advice,
                 sentence=sentence)  # fmt: skip
 
 
@@ -116,6 +116,12 @@ def safe_next(path: str | None) -> str:
 def campaign_path(name: str, *more: Any) -> str:
     """The path of a campaign's page, or of something below it."""
     return "/".join(("/campaigns", *(quote(str(part), safe="") for part in (name, *more))))
+
+
+def page_number(request: Request) -> int:
+    """Which page of a list is asked for; 1 where none is, or what is no number."""
+    wanted = request.query_params.get("page", "1")
+    return int(wanted) if wanted.isascii() and wanted.isdigit() else 1
 
 
 def fresh_key() -> str:
@@ -195,7 +201,7 @@ def with_code(sentence: str) -> Markup:
     """A sentence with `commands` set as code; everything is escaped."""
     parts = sentence.split("`")
     return Markup("").join(
-        Markup("<code>{}</code>").format(part) if place % 2 else escape(part) for place, part in enumerate(parts)
+        Markup("<code>{}</code>").format(part) if index % 2 else escape(part) for index, part in enumerate(parts)
     )
 
 

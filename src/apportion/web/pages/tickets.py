@@ -10,9 +10,9 @@ from apportion._common.formatting import readable
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.history import Line
 
-HISTORY_PAGE = 10
+TICKETS_PER_PAGE = 10
 
-# (name, place, share, offset): share and offset in percent of the whole bar.
+# (name, index, share, offset): share and offset in percent of the whole bar.
 Bar = tuple[tuple[str, int, float, float], ...]
 
 
@@ -20,7 +20,8 @@ class ArmRow(NamedTuple):
     """One arm of a ticket."""
 
     name: str
-    place: int
+    colour_index: int
+    """Among all arms there ever were."""
     amount: float
     share: float
     reason: str
@@ -35,7 +36,7 @@ class ArmRow(NamedTuple):
         return self.state == "open"
 
     @property
-    def told(self) -> bool:
+    def recorded(self) -> bool:
         """Whether its outcome is known, or known not to come."""
         return self.state not in ("open", "unused")
 
@@ -51,7 +52,7 @@ class TicketView(NamedTuple):
     rows: tuple[ArmRow, ...]
 
 
-class PastRow(NamedTuple):
+class HistoryRow(NamedTuple):
     """A ticket in the history. `state` is open, amended, recorded or no-data; `words` says it to people."""
 
     ticket: int
@@ -63,32 +64,32 @@ class PastRow(NamedTuple):
     words: str
 
 
-class Past(NamedTuple):
+class HistoryPage(NamedTuple):
     """One page of the history, newest first."""
 
-    rows: tuple[PastRow, ...]
+    rows: tuple[HistoryRow, ...]
     at: int
     pages: int
     total: int
 
 
-def places_of(names: Iterable[str]) -> dict[str, int]:
-    """Where each arm stands among all there ever were: it keeps its colour for ever."""
-    return {name: place for place, name in enumerate(names)}
+def arm_indices(names: Iterable[str]) -> dict[str, int]:
+    """The index of each arm among all there ever were: it keeps its colour for ever."""
+    return {name: index for index, name in enumerate(names)}
 
 
-def share_bar(amounts: Mapping[str, float], places: Mapping[str, int]) -> Bar:
+def share_bar(amounts: Mapping[str, float], indices: Mapping[str, int]) -> Bar:
     """What a bar of shares is drawn from."""
     total = math.fsum(amounts.values())
     found, offset = [], 0.0
     for name, amount in amounts.items():
         share = 100.0 * amount / total if total > 0 else 0.0
-        found.append((name, places[name], round(share, 3), round(offset, 3)))
+        found.append((name, indices[name], round(share, 3), round(offset, 3)))
         offset += share
     return tuple(found)
 
 
-def ticket_view(campaign: Campaign, ticket: int, places: Mapping[str, int]) -> TicketView:
+def ticket_view(campaign: Campaign, ticket: int, indices: Mapping[str, int]) -> TicketView:
     """A ticket; `UnknownName` where there is none of that number."""
     split = campaign.explain(ticket)
     lines = {line.arm: line for line in campaign.history(split.ticket, split.ticket)}
@@ -98,7 +99,7 @@ def ticket_view(campaign: Campaign, ticket: int, places: Mapping[str, int]) -> T
         rows.append(
             ArmRow(
                 name,
-                places[name],
+                indices[name],
                 line.advised,
                 line.share,
                 split.reasons[name] if advised else "Not in the advice; something was spent on it all the same.",
@@ -109,7 +110,7 @@ def ticket_view(campaign: Campaign, ticket: int, places: Mapping[str, int]) -> T
             )
         )
     date = next(iter(lines.values())).date
-    return TicketView(split.ticket, split.budget, date, split.note, share_bar(split.amounts, places), tuple(rows))
+    return TicketView(split.ticket, split.budget, date, split.note, share_bar(split.amounts, indices), tuple(rows))
 
 
 def _before(line: Line) -> Iterable[str]:
@@ -118,34 +119,34 @@ def _before(line: Line) -> Iterable[str]:
         yield f"{outcome} from {readable(float(old['amount']))}, until {old['at'][:16].replace('T', ' ')}"
 
 
-def past_page(campaign: Campaign, period: int, places: Mapping[str, int], at: int) -> Past:
+def history_page(campaign: Campaign, period: int, indices: Mapping[str, int], at: int) -> HistoryPage:
     """A page of the history, counted from 1 at the newest tickets."""
-    pages = max(1, math.ceil(period / HISTORY_PAGE))
+    pages = max(1, math.ceil(period / TICKETS_PER_PAGE))
     at = min(max(at, 1), pages)
-    last = period - (at - 1) * HISTORY_PAGE
+    last = period - (at - 1) * TICKETS_PER_PAGE
     if last < 1:
-        return Past((), 1, 1, 0)
+        return HistoryPage((), 1, 1, 0)
     by_ticket: dict[int, list[Line]] = {}
-    for line in campaign.history(max(1, last - HISTORY_PAGE + 1), last):
+    for line in campaign.history(max(1, last - TICKETS_PER_PAGE + 1), last):
         by_ticket.setdefault(line.ticket, []).append(line)
-    rows = tuple(_past_row(ticket, lines, places) for ticket, lines in reversed(by_ticket.items()))
-    return Past(rows, at, pages, period)
+    rows = tuple(_history_row(ticket, lines, indices) for ticket, lines in reversed(by_ticket.items()))
+    return HistoryPage(rows, at, pages, period)
 
 
-def _past_row(ticket: int, lines: list[Line], places: Mapping[str, int]) -> PastRow:
+def _history_row(ticket: int, lines: list[Line], indices: Mapping[str, int]) -> HistoryRow:
     states = [line.state for line in lines]
     known = [line.outcome for line in lines if line.outcome is not None]
     waiting = states.count("open")
     if waiting:
-        told = len(states) - waiting - states.count("unused")
-        state, words = "open", f"{waiting} of {waiting + told} open" if told else "open"
+        recorded = len(states) - waiting - states.count("unused")
+        state, words = "open", f"{waiting} of {waiting + recorded} open" if recorded else "open"
     elif "amended" in states:
         state, words = "amended", "amended"
     elif known:
         state, words = "recorded", "recorded"
     else:
         state, words = "no-data", "no data"
-    return PastRow(
+    return HistoryRow(
         ticket, lines[0].date, math.fsum(line.amount for line in lines), math.fsum(known) if known else None,
-        share_bar({line.arm: line.amount for line in lines}, places), state, words,
+        share_bar({line.arm: line.amount for line in lines}, indices), state, words,
     )  # fmt: skip

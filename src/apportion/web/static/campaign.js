@@ -10,7 +10,7 @@ let data = null;
 
 const CAPTIONS = {
   means: () => `Estimated ${data.minimise ? "cost" : "return"} per unit (raw, no prior) after each split, with its ${readable(data.level)}% interval.`,
-  best: () => "How likely each arm is to be the best, as seen after each split.",
+  best: () => "How likely each arm is to be the best, after each split.",
   shares: () => "What part of the budget each split gave to each arm.",
 };
 const EMPTY = {
@@ -31,10 +31,10 @@ function splits() {
 function means() {
   const traces = [];
   const all = [];
-  data.arms.forEach((name, place) => {
+  data.arms.forEach((name, index) => {
     const { mean, low, high } = data.beliefs[name];
     if (!mean.some((value) => value !== null)) return;
-    const rgb = armColour(place);
+    const rgb = armColour(index);
     // A band is drawn where both ends are known; plotly would join over gaps in the fill.
     const known = data.periods.map((_, n) => n).filter((n) => low[n] !== null && high[n] !== null);
     const at = (values) => known.map((n) => values[n]);
@@ -48,17 +48,17 @@ function means() {
     all.push(...mean.filter((value) => value !== null), low.at(-1) ?? NaN, high.at(-1) ?? NaN);
   });
   // Early intervals are wide: the axis shows all means and today's intervals, not the whole of the first band.
-  const seen = all.filter(Number.isFinite);
-  const [least, most] = [Math.min(...seen), Math.max(...seen)];
+  const finite = all.filter(Number.isFinite);
+  const [least, most] = [Math.min(...finite), Math.max(...finite)];
   const room = 0.08 * (most - least || Math.abs(most) || 1);
   return [traces, { xaxis: splits(), yaxis: { title: "per unit", range: [least - room, most + room] } }];
 }
 
 function best() {
-  const traces = data.arms.flatMap((name, place) => {
+  const traces = data.arms.flatMap((name, index) => {
     const values = data.beliefs[name].best;
     if (!values.some((value) => value !== null)) return [];
-    const rgb = armColour(place);
+    const rgb = armColour(index);
     return [{
       name: safe(name), x: data.periods, y: values.map((value) => (value === null ? null : 100 * value)),
       mode: data.periods.length < 2 ? "markers" : "lines", line: { color: rgb, width: 2.2 }, marker: { color: rgb, size: 8 },
@@ -81,13 +81,13 @@ const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 function markShapes() {
   const soft = colour("var(--faint)");
   const shown = data.marks.slice(-LETTERS.length);
-  const places = new Map(); // several things at one split share a line
+  const byPeriod = new Map(); // several things at one split share a line
   shown.forEach((mark, n) => {
-    const known = places.get(mark.period) || { ...mark, letters: "" };
+    const known = byPeriod.get(mark.period) || { ...mark, letters: "" };
     known.letters += LETTERS[n];
-    places.set(mark.period, known);
+    byPeriod.set(mark.period, known);
   });
-  const marks = [...places.values()];
+  const marks = [...byPeriod.values()];
   return {
     shapes: marks.map((mark) => ({
       type: "line", x0: mark.period, x1: mark.period, yref: "paper", y0: 0, y1: 1, layer: "above",

@@ -13,8 +13,8 @@ export function colour(expression) {
   return found;
 }
 
-export function armColour(place) {
-  return colour(`var(--arm-${place % 7})`);
+export function armColour(index) {
+  return colour(`var(--arm-${index % 7})`);
 }
 
 /** The same colour, seen through. */
@@ -78,9 +78,9 @@ export function band(name, x, low, high, rgb, group) {
 /** Shares as stacked areas with steps: each holds from its ticket to the next. */
 export function shareAreas(arms, periods, shares, end) {
   const x = [...periods, end];
-  return arms.map((name, place) => ({
+  return arms.map((name, index) => ({
     name: safe(name), x, y: [...shares[name], shares[name].at(-1)].map((share) => (share === undefined ? 0 : 100 * share)),
-    mode: "lines", stackgroup: "shares", line: { width: 0.5, color: armColour(place), shape: "hv" },
-    fillcolor: faint(armColour(place), 0.8), hovertemplate: `${safe(name)}: %{y:.1f}%<extra></extra>`,
+    mode: "lines", stackgroup: "shares", line: { width: 0.5, color: armColour(index), shape: "hv" },
+    fillcolor: faint(armColour(index), 0.8), hovertemplate: `${safe(name)}: %{y:.1f}%<extra></extra>`,
   }));
 }

@@ -9,9 +9,9 @@ const COLOURS = 7;
 /** Ticks of a log axis at 1, 10, 100, 1k: powers in small type would need a style of their own. */
 export const LOG = { type: "log", dtick: 1, exponentformat: "SI" };
 
-/** How the policy at a place is drawn: any two of the first 35 differ in colour or dashes. */
-export function look(place) {
-  return { colour: armColour(place), dash: DASHES[place % DASHES.length] };
+/** How the policy of an index is drawn: any two of the first 35 differ in colour or dashes. */
+export function look(index) {
+  return { colour: armColour(index), dash: DASHES[index % DASHES.length] };
 }
 
 /** Draw with a legend of our own beside the chart. */
@@ -20,7 +20,7 @@ export function draw(element, traces, shape) {
 }
 
 /** A short piece of the line, or a patch of the area, as it is drawn. */
-export function key(place, kind) {
+export function key(index, kind) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("class", "lab-key");
   svg.setAttribute("viewBox", "0 0 30 14");
@@ -28,8 +28,8 @@ export function key(place, kind) {
   const mark = document.createElementNS(svg.namespaceURI, kind === "area" ? "rect" : "line");
   const sizes = kind === "area" ? { x: 8, y: 0, width: 14, height: 14, rx: 3 } : { x1: 1, x2: 29, y1: 7, y2: 7 };
   for (const [name, value] of Object.entries(sizes)) mark.setAttribute(name, value);
-  mark.setAttribute("class", `arm-${place % COLOURS}`);
-  const dashes = kind === "bound" ? "2 3" : STROKES[DASHES[place % DASHES.length]];
+  mark.setAttribute("class", `arm-${index % COLOURS}`);
+  const dashes = kind === "bound" ? "2 3" : STROKES[DASHES[index % DASHES.length]];
   if (kind !== "area" && dashes) mark.setAttribute("stroke-dasharray", dashes);
   svg.append(mark);
   return svg;
@@ -41,7 +41,7 @@ export function legend(element, items) {
     const entry = document.createElement("li");
     const label = document.createElement("span");
     label.textContent = item.label;
-    entry.append(key(item.place, item.kind), label);
+    entry.append(key(item.index, item.kind), label);
     return entry;
   }));
 }

@@ -179,12 +179,12 @@ function addPolicy(name, values, focus) {
 
 function renumber() {
   const items = [...at("policies").children];
-  items.forEach((item, place) => {
-    item.querySelector(".lab-key-place").replaceChildren(key(place));
+  items.forEach((item, index) => {
+    item.querySelector(".lab-key-place").replaceChildren(key(index));
     const name = item.querySelector("select").value;
-    item.querySelector("select").setAttribute("aria-label", `Policy ${place + 1}`);
+    item.querySelector("select").setAttribute("aria-label", `Policy ${index + 1}`);
     const remove = item.querySelector("button");
-    remove.setAttribute("aria-label", `Remove policy ${place + 1}, ${name}`);
+    remove.setAttribute("aria-label", `Remove policy ${index + 1}, ${name}`);
     remove.disabled = items.length === 1;
   });
   const full = items.length >= offer.limits.policies;
@@ -248,10 +248,10 @@ export function forgive() {
 
 // Show a sentence, and lead to the field that it names.
 export function complain(sentence) {
-  const place = at("lab-error");
+  const box = at("lab-error");
   // Names stand between backticks, as everywhere in the sentences of the package.
-  place.replaceChildren(...sentence.split("`").map((part, index) => (index % 2 ? make("code", { textContent: part }) : part)));
-  place.hidden = false;
+  box.replaceChildren(...sentence.split("`").map((part, index) => (index % 2 ? make("code", { textContent: part }) : part)));
+  box.hidden = false;
   const named = (/`([a-z]+)[`[]/.exec(sentence) || [])[1];
   const own = [...at("policies").children].flatMap((item) =>
     sentence.startsWith(item.querySelector("select").value) ? [...item.querySelectorAll(`[data-parameter="${named}"]`)] : []);

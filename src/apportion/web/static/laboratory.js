@@ -145,13 +145,13 @@ function showRegret() {
   for (const id of ["lab-table-card", "lab-shares-card", "lab-again-card"]) at(id).hidden = !whole;
   if (!whole) at("lab-finding").textContent = "While it runs: means of the runs so far.";
   const periods = whole ? found.periods : partial.periods;
-  const lines = whole ? found.policies : partial.means.map((mean, place) => ({ label: partial.labels[place], mean }));
+  const lines = whole ? found.policies : partial.means.map((mean, index) => ({ label: partial.labels[index], mean }));
   const traces = [], items = [];
   let top = 0;
-  lines.forEach((line, place) => {
-    items.push({ label: line.label, place });
+  lines.forEach((line, index) => {
+    items.push({ label: line.label, index });
     if (!line.mean) return;
-    const look = Curves.look(place);
+    const look = Curves.look(index);
     if (whole && band !== "none") {
       const wide = band === "runs";
       const low = line.mean.map((mean, i) => (wide ? line.low[i] : mean - 2 * (line.error[i] || 0)));
@@ -172,17 +172,17 @@ function showRegret() {
   const beyond = [];
   if (whole && at("show-bounds").checked) {
     found.bounds.forEach((bound) => {
-      const seen = bound.values.filter((value) => value !== null);
-      if (!seen.length) return;
-      const place = bound.policy === null ? 6 : bound.policy;
-      if (!log && Math.min(...seen) > 1.6 * top) {
+      const finite = bound.values.filter((value) => value !== null);
+      if (!finite.length) return;
+      const index = bound.policy === null ? 6 : bound.policy;
+      if (!log && Math.min(...finite) > 1.6 * top) {
         beyond.push(bound);
         return;
       }
-      items.push({ label: bound.label, place, kind: "bound" });
+      items.push({ label: bound.label, index, kind: "bound" });
       traces.push({
         x: periods, y: positive(bound.values, log), mode: "lines", name: bound.label,
-        line: { color: Curves.look(place).colour, dash: "dot", width: 1.6 },
+        line: { color: Curves.look(index).colour, dash: "dot", width: 1.6 },
         hovertemplate: `%{y:,.4~g}<extra>${safe(bound.label)}</extra>`,
       });
     });
@@ -200,8 +200,8 @@ function showBounds(bounds, beyond) {
   at("bounds-words").replaceChildren(...bounds.map((bound) => {
     const entry = document.createElement("li");
     const out = beyond.includes(bound) ? " It lies above this picture; log–log shows it." : "";
-    const seen = bound.values.filter((value) => value !== null);
-    const last = bound.kind === "lower" && seen.length ? ` At the end: ${readable(seen.at(-1))}.` : "";
+    const finite = bound.values.filter((value) => value !== null);
+    const last = bound.kind === "lower" && finite.length ? ` At the end: ${readable(finite.at(-1))}.` : "";
     entry.textContent = `${bound.label}: ${bound.words}${last}${out}`;
     return entry;
   }));
@@ -231,12 +231,12 @@ const counted = (number, what) => `${number.toLocaleString("en")} ${what}${numbe
 
 function showTable() {
   const names = [["mean", "mean"], ["se", "± s.e."], ["q50", "median"], ["q95", "95%"], ["q99", "99%"]];
-  at("table-rows").replaceChildren(...found.table.map((row, place) => {
+  at("table-rows").replaceChildren(...found.table.map((row, index) => {
     const line = document.createElement("tr"), name = document.createElement("span");
     name.className = "in";
     const label = document.createElement("span");
     label.textContent = row.policy;
-    name.append(Curves.key(place), label);
+    name.append(Curves.key(index), label);
     line.append(cell(name, "", "th"), ...names.map(([key, title]) => cell(Curves.lined(exact(row, key)), title)));
     return line;
   }));
@@ -247,7 +247,7 @@ function showTable() {
 }
 
 function showShares() {
-  const place = Number(at("shares-policy").value || 0), policy = found.policies[place];
+  const chosen = Number(at("shares-policy").value || 0), policy = found.policies[chosen];
   const preset = found.arms || [];
   const name = (layer) => layer.arms.length > 1
     ? `${layer.arms.length} other arms`
@@ -258,7 +258,7 @@ function showShares() {
     fillcolor: faint(Curves.look(index).colour, index === 0 ? 0.85 : 0.5),
     hovertemplate: `%{y:.1f}% in period %{x:,}<extra>${safe(name(layer))}</extra>`,
   }));
-  Curves.legend(at("shares-legend"), policy.shares.map((layer, index) => ({ label: name(layer), place: index, kind: "area" })));
+  Curves.legend(at("shares-legend"), policy.shares.map((layer, index) => ({ label: name(layer), index, kind: "area" })));
   const last = policy.shares[0].share.at(-1), half = found.periods.findIndex((_, i) => policy.shares[0].share[i] >= 0.5);
   at("shares-words").textContent =
     `Mean over the runs. The best arm ends with ${Curves.percent(last)} of the resource` +
@@ -273,21 +273,21 @@ function showResult(fresh = true) {
   if (fresh) {
     const preset = LabForm.preset();
     found.arms = preset && JSON.stringify(preset.means) === JSON.stringify(found.instance.means) ? preset.arms : [];
-    const place = Number(at("shares-policy").value || 0);
+    const chosen = Number(at("shares-policy").value || 0);
     at("shares-policy").replaceChildren(...found.policies.map((policy, index) => {
       const choice = document.createElement("option");
       choice.value = index;
       choice.textContent = policy.label;
-      choice.selected = index === place;
+      choice.selected = index === chosen;
       return choice;
     }));
-    const kept = found.kept ? " It was run here before, so it is shown at once." : "";
+    const cached = found.kept ? " It was run here before, so it is shown at once." : "";
     at("live-note").textContent = "";
     at("again-words").textContent =
       `Seed ${found.definition.seed}, ${found.instance.label}, apportion ${found.version}, code ${found.code.slice(0, 12)}; ` +
-      `${found.seconds.toFixed(1)} s here.${kept} This gives the same numbers to the last bit, anywhere:`;
+      `${found.seconds.toFixed(1)} s here.${cached} This gives the same numbers to the last bit, anywhere:`;
     at("again-python").textContent = found.python;
-    at("again-said").textContent = "";
+    at("again-status").textContent = "";
     history.replaceState(null, "", `#run=${encodeURIComponent(JSON.stringify(definition))}`);
   }
   showRegret();
@@ -321,9 +321,9 @@ function csv() {
 async function copy(text, what) {
   try {
     await navigator.clipboard.writeText(text);
-    at("again-said").textContent = `${what} copied.`;
+    at("again-status").textContent = `${what} copied.`;
   } catch {
-    at("again-said").textContent = "The browser does not let pages copy here: select the text and copy it yourself.";
+    at("again-status").textContent = "The browser does not let pages copy here: select the text and copy it yourself.";
   }
 }
 

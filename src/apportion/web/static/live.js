@@ -7,8 +7,8 @@ let wanted = false;
 let busy = false;
 
 /** What the user typed or opened below an element, by id. */
-function keep(region) {
-  const kept = { fields: new Map(), open: new Set(), focus: null };
+function collect(region) {
+  const typed = { fields: new Map(), open: new Set(), focus: null };
   for (const field of region.querySelectorAll("input, select, textarea")) {
     if (field.type === "hidden" || !field.id) continue;
     const changed = field.type === "checkbox" || field.type === "radio"
@@ -16,14 +16,14 @@ function keep(region) {
       : field.tagName === "SELECT"
         ? [...field.options].some((option) => option.selected !== option.defaultSelected)
         : field.value !== field.defaultValue;
-    if (changed) kept.fields.set(field.id, { value: field.value, checked: field.checked });
+    if (changed) typed.fields.set(field.id, { value: field.value, checked: field.checked });
   }
-  for (const details of region.querySelectorAll("details[open][id]")) kept.open.add(details.id);
+  for (const details of region.querySelectorAll("details[open][id]")) typed.open.add(details.id);
   const active = document.activeElement;
   if (active && region.contains(active)) {
-    kept.focus = { name: active.id, start: safely(() => active.selectionStart), end: safely(() => active.selectionEnd) };
+    typed.focus = { name: active.id, start: safely(() => active.selectionStart), end: safely(() => active.selectionEnd) };
   }
-  return kept;
+  return typed;
 }
 
 function safely(look) {
@@ -34,10 +34,10 @@ function safely(look) {
   }
 }
 
-/** Put back what was kept; true if something had no place any more. */
-function restore(region, kept) {
+/** Put back what was typed; true if a field is gone. */
+function restore(region, typed) {
   let lost = false;
-  for (const [id, state] of kept.fields) {
+  for (const [id, state] of typed.fields) {
     const field = document.getElementById(id);
     if (!field || !region.contains(field)) {
       lost = true;
@@ -47,12 +47,12 @@ function restore(region, kept) {
       field.value = state.value;
     }
   }
-  for (const id of kept.open) document.getElementById(id)?.setAttribute("open", "");
-  if (kept.focus?.name) {
-    const field = document.getElementById(kept.focus.name);
+  for (const id of typed.open) document.getElementById(id)?.setAttribute("open", "");
+  if (typed.focus?.name) {
+    const field = document.getElementById(typed.focus.name);
     if (field) {
       field.focus({ preventScroll: true });
-      if (kept.focus.start !== null) safely(() => field.setSelectionRange(kept.focus.start, kept.focus.end));
+      if (typed.focus.start !== null) safely(() => field.setSelectionRange(typed.focus.start, typed.focus.end));
     }
   }
   return lost;
@@ -79,19 +79,19 @@ async function update() {
     let changed = false;
     let lost = false;
     for (const region of document.querySelectorAll(SELECTOR)) {
-      const news = fresh.getElementById(region.id);
-      if (!news) continue;
-      for (const { name, value } of news.attributes) region.setAttribute(name, value);
-      if (essence(region) === essence(news)) continue;
-      const kept = keep(region);
-      region.replaceChildren(...news.childNodes);
-      lost = restore(region, kept) || lost;
+      const updated = fresh.getElementById(region.id);
+      if (!updated) continue;
+      for (const { name, value } of updated.attributes) region.setAttribute(name, value);
+      if (essence(region) === essence(updated)) continue;
+      const typed = collect(region);
+      region.replaceChildren(...updated.childNodes);
+      lost = restore(region, typed) || lost;
       changed = true;
     }
     if (changed) {
-      const said = document.querySelector("[data-news]")?.dataset.news;
+      const change = document.querySelector("[data-change]")?.dataset.change;
       const time = new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-      note.textContent = `Updated ${time}${said ? `: ${said}` : ""}.${lost ? " A field you had filled is gone: it was recorded meanwhile." : ""}`;
+      note.textContent = `Updated ${time}${change ? `: ${change}` : ""}.${lost ? " A field you had filled is gone: it was recorded meanwhile." : ""}`;
       document.dispatchEvent(new CustomEvent("live:updated"));
     }
   } catch {
@@ -113,8 +113,8 @@ if (source && window.EventSource) {
     // With the version that is shown, so that nothing is missed between the page and its stream.
     stream = new EventSource(`${source}?since=${encodeURIComponent(version())}`);
     stream.addEventListener("change", (event) => {
-      const told = safely(() => JSON.parse(event.data)) || {};
-      if (String(told.version) === version()) return;
+      const data = safely(() => JSON.parse(event.data)) || {};
+      if (String(data.version) === version()) return;
       update();
     });
   };

@@ -56,18 +56,18 @@ function show() {
   }
   const points = [...mine.points.values()].sort((one, two) => one.b - two.b);
   if (!points.length) return;
-  Curves.legend(at("transition-legend"), points[0].policies.map((policy, place) => ({ label: policy.label, place })));
+  Curves.legend(at("transition-legend"), points[0].policies.map((policy, index) => ({ label: policy.label, index })));
   drawAgainst(points, b);
   if (point) drawOver(point);
 }
 
 function drawAgainst(points, b) {
   const last = (values) => values[values.length - 1];
-  const traces = points[0].policies.map((policy, place) => {
-    const look = Curves.look(place);
+  const traces = points[0].policies.map((policy, index) => {
+    const look = Curves.look(index);
     return {
-      x: points.map((point) => point.b), y: points.map((point) => last(point.policies[place].regret)),
-      error_y: { type: "data", array: points.map((point) => 2 * last(point.policies[place].error)), thickness: 1, width: 2, color: look.colour },
+      x: points.map((point) => point.b), y: points.map((point) => last(point.policies[index].regret)),
+      error_y: { type: "data", array: points.map((point) => 2 * last(point.policies[index].error)), thickness: 1, width: 2, color: look.colour },
       mode: "lines+markers", line: { color: look.colour, dash: look.dash, width: 2.2 },
       marker: { color: look.colour, size: 5 },
       hovertemplate: `%{y:,.4~g} lost at b = %{x}<extra>${safe(policy.label)}</extra>`,
@@ -84,8 +84,8 @@ function drawAgainst(points, b) {
 }
 
 function drawOver(point) {
-  const traces = (values) => point.policies.map((policy, place) => {
-    const look = Curves.look(place);
+  const traces = (values) => point.policies.map((policy, index) => {
+    const look = Curves.look(index);
     return {
       x: point.periods, y: values(policy), mode: "lines", line: { color: look.colour, dash: look.dash, width: 2.2 },
       hovertemplate: `%{y:,.3~g} in period %{x:,}<extra>${safe(policy.label)}</extra>`,

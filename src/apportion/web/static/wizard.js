@@ -8,12 +8,12 @@ const rows = document.getElementById("arm-rows");
 document.getElementById("add-row").addEventListener("click", (event) => {
   event.preventDefault();
   const row = rows.lastElementChild.cloneNode(true);
-  const place = rows.children.length;
-  row.querySelector(".swatch").className = `swatch arm-${place % 7}`;
+  const index = rows.children.length;
+  row.querySelector(".swatch").className = `swatch arm-${index % 7}`;
   for (const field of row.querySelectorAll("input")) {
     field.value = "";
     field.setAttribute("value", "");
-    field.setAttribute("aria-label", field.getAttribute("aria-label").replace(/arm \d+/, `arm ${place + 1}`));
+    field.setAttribute("aria-label", field.getAttribute("aria-label").replace(/arm \d+/, `arm ${index + 1}`));
   }
   row.querySelector("input").placeholder = "";
   rows.append(row);
@@ -23,7 +23,7 @@ document.getElementById("add-row").addEventListener("click", (event) => {
 /** Send the form for one part of the page, and put that part in place. */
 async function send(button) {
   const part = button.dataset.part;
-  const said = button.textContent;
+  const label = button.textContent;
   button.disabled = true;
   button.textContent = part === "fit" ? "Measuring…" : "Playing…";
   try {
@@ -31,13 +31,13 @@ async function send(button) {
     body.set("action", button.value);
     const answer = await fetch("/new", { method: "POST", body, headers: { "X-Live": "1", Accept: "text/html" } });
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const news = fresh.getElementById(`part-${part}`);
-    if (!news) {
+    const updated = fresh.getElementById(`part-${part}`);
+    if (!updated) {
       form.submit(); // the session may have ended: let the browser show what the service says
       return;
     }
     const file = document.getElementById("history");
-    document.getElementById(`part-${part}`).replaceChildren(...news.childNodes);
+    document.getElementById(`part-${part}`).replaceChildren(...updated.childNodes);
     if (part === "fit") {
       document.getElementById("history").replaceWith(file); // the chosen file stays chosen
       const chosen = fresh.querySelector("input[name=choice]:checked");
@@ -51,7 +51,7 @@ async function send(button) {
   } finally {
     const again = document.querySelector(`button[data-part=${part}]`) || button;
     again.disabled = false;
-    again.textContent = said;
+    again.textContent = label;
     again.focus({ preventScroll: true });
   }
 }
