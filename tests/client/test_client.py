@@ -24,6 +24,7 @@ from apportion.allocation.beliefs import Beliefs
 from apportion.campaigns.check import Check
 from apportion.campaigns.files import export_csv, export_json, export_log, import_history
 from apportion.campaigns.forecast import forecast
+from apportion.campaigns.protocol import CampaignVerbs
 from apportion.campaigns.status import Status
 from apportion.campaigns.storage.address import database_url
 from apportion.campaigns.storage.database import close_engine
@@ -79,18 +80,34 @@ def same(one, other):
 # The same verbs
 
 
-def test_the_verbs_are_those_of_a_campaign():
-    """Each public name of Campaign is there with the same parameters, but for what needs the database at hand."""
-    at_hand = {"create", "open", "names", "together", "state", "replay"}
-    for name, own in inspect.getmembers(ap.Campaign):
-        if name.startswith("_") or name in at_hand:
-            continue
-        remote = getattr(RemoteCampaign, name)
-        if isinstance(own, property):
-            assert isinstance(remote, property), name
-            assert inspect.signature(own.fget) == inspect.signature(remote.fget), name
-        else:
-            assert inspect.signature(own) == inspect.signature(remote), name
+VERBS = [name for name in vars(CampaignVerbs) if not name.startswith("_")] + ["name"]
+
+
+@pytest.mark.parametrize("cls", [ap.Campaign, RemoteCampaign])
+@pytest.mark.parametrize("verb", VERBS)
+def test_campaign_and_remote_campaign_have_the_verbs_of_the_protocol(cls, verb):
+    """Each with its own code behind it, and the same parameters, defaults and types."""
+    if verb == "name":
+        assert CampaignVerbs.__annotations__ == {"name": "str"}
+        return
+    own, agreed = inspect.getattr_static(cls, verb), inspect.getattr_static(CampaignVerbs, verb)
+    assert own is not agreed
+    assert type(own) is type(agreed)
+    if isinstance(agreed, property):
+        own, agreed = own.fget, agreed.fget
+    assert inspect.signature(own) == inspect.signature(agreed)
+    assert inspect.getdoc(getattr(cls, verb))  # the words of the protocol, where it has none of its own
+
+
+def test_what_only_one_of_them_has_is_known():
+    """A verb that is added to one of them belongs into the protocol, and so into the other."""
+
+    def public(cls):
+        return {name for name in dir(cls) if not name.startswith("_")}
+
+    assert public(RemoteCampaign) - set(VERBS) == set()
+    # What makes or finds a campaign is the client's: `create`, `open`, `names`. The rest needs the database at hand.
+    assert public(ap.Campaign) - set(VERBS) == {"create", "open", "names", "together", "state", "replay"}
     own, remote = (inspect.signature(cls.create).parameters for cls in (ap.Campaign, ap.Client))
     assert {name: str(own[name]) for name in own if name != "db"} == {
         name: str(remote[name]) for name in remote if name != "self"

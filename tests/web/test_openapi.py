@@ -155,7 +155,7 @@ def test_everything_the_command_line_does_with_campaigns_has_a_route():
     done = {operation["summary"] for operations in FOUND["paths"].values() for operation in operations.values()}
     assert done >= {
         "Begin a campaign", "All campaigns", "Where a campaign stands", "The next split", "A split explained",
-        "Record outcomes", "Correct outcomes", "Give up waiting", "All arms", "Add an arm",
+        "Record outcomes", "Correct outcomes", "Close a split", "All arms", "Add an arm",
         "Pause, resume or bound an arm", "Remove an arm", "Settings", "Change settings", "History",
         "Everything that happened", "Beliefs", "Beliefs over time", "Export a campaign", "Import a history",
         "Restore a campaign", "Check a campaign", "Check and repair a campaign", "Forecast",

@@ -17,6 +17,7 @@ from apportion.campaigns.events import Event
 from apportion.campaigns.files import Imported
 from apportion.campaigns.forecast import Forecast
 from apportion.campaigns.history import History
+from apportion.campaigns.protocol import CampaignVerbs
 from apportion.campaigns.settings import ChangedSettings, Settings
 from apportion.campaigns.status import Status
 from apportion.client import rebuild
@@ -27,11 +28,11 @@ from apportion.policies import Policy
 PAGE = 500
 
 
-class RemoteCampaign:
+class RemoteCampaign(CampaignVerbs):
     """A campaign in a service: the verbs of `Campaign`, the same answers and the same errors.
 
     Every write is sent under a key, yours or one made for it: where the connection breaks, it is sent again and done
-    once. What needs the database at hand is not here: `together` (several verbs as one write) and `state`.
+    once. What needs the database at hand is not here: `together` (several verbs as one write), `replay` and `state`.
     """
 
     def __init__(self, transport: Transport, name: str) -> None:
@@ -41,10 +42,9 @@ class RemoteCampaign:
     def __repr__(self) -> str:
         return f"Client({self._transport.url!r}).campaign({self.name!r})"
 
-    # The verbs
+    # Splits, outcomes, arms, settings, files
 
     def split(self, budget: float | None = None, *, key: str | None = None) -> Split:
-        """The next split, of the campaign's budget unless another is given here. Earlier tickets may be open."""
         content = {} if budget is None else {"budget": budget}
         return rebuild.RemoteSplit(self._write("POST", "splits", content=content, key=key))
 
@@ -56,11 +56,6 @@ class RemoteCampaign:
         *,
         key: str | None = None,
     ) -> None:
-        """Record outcomes: in parts, late, in any order; None means that none will come ("no data").
-
-        `amounts` are what was really spent where that differs from the advice. The same again changes nothing;
-        something else is a `Conflict`: `amend` corrects.
-        """
         self._write("POST", "splits", ticket, "outcomes", content=_outcomes(outcomes, amounts), key=key)
 
     def amend(
@@ -71,44 +66,32 @@ class RemoteCampaign:
         *,
         key: str | None = None,
     ) -> None:
-        """Correct outcomes that were recorded, or the amounts they came from. The old stay in the history."""
         self._write("PATCH", "splits", ticket, "outcomes", content=_outcomes(outcomes, amounts), key=key)
 
     def close(self, ticket: int, *, key: str | None = None) -> None:
-        """No result will come for what is still open of a ticket."""
         self._write("POST", "splits", ticket, "close", key=key)
 
     def add_arm(self, name: str, minimum: float = 0.0, maximum: float = 1.0, *, key: str | None = None) -> None:
-        """A new arm, or one that was removed, with all that was learned about it."""
         content = {"name": name, "minimum": minimum, "maximum": maximum}
         self._write("POST", "arms", content=content, key=key)
 
     def pause_arm(self, name: str, *, key: str | None = None) -> None:
-        """Give the arm nothing until it is resumed."""
         self._write("PATCH", "arms", name, content={"action": "pause"}, key=key)
 
     def resume_arm(self, name: str, *, key: str | None = None) -> None:
-        """Take a paused arm back into the splits."""
         self._write("PATCH", "arms", name, content={"action": "resume"}, key=key)
 
     def remove_arm(self, name: str, *, key: str | None = None) -> None:
-        """Take the arm away; outcomes of open tickets still count, and `add_arm` brings it back."""
         self._write("DELETE", "arms", name, key=key)
 
     def bound_arm(
         self, name: str, minimum: float | None = None, maximum: float | None = None, *, key: str | None = None
     ) -> None:
-        """Set the smallest and largest share of an arm; the same minimum and maximum fixes it."""
         bounds = {"minimum": minimum, "maximum": maximum}
         given = {bound: value for bound, value in bounds.items() if value is not None}
         self._write("PATCH", "arms", name, content={"action": "bound", **given}, key=key)
 
     def change(self, *, key: str | None = None, **changes: Unpack[ChangedSettings]) -> Settings:
-        """Change settings, all that are given or none (`campaigns.settings` declares them).
-
-        Some count all outcomes again, another b say; of half-life and window the one set last replaces the other.
-        The policy takes over a new b or sigma.
-        """
         wanted: dict[str, Any] = {
             name: value for name, value in changes.items() if name != "policy" or value is not None
         }
@@ -125,10 +108,6 @@ class RemoteCampaign:
         key: str | None = None,
         **columns: str | None,
     ) -> Imported:
-        """Take in a history file (CSV): each date becomes a split that was spent, with its outcomes. All or nothing.
-
-        `columns` maps the names of the columns: date, arm, amount, outcome; and says `delimiter` and `decimal`.
-        """
         file, content = Path(path), tables.read_bytes(path)
         known = {"date": "date_column", "arm": "arm_column", "amount": "amount_column", "outcome": "outcome_column"}
         for option in columns:
@@ -138,45 +117,37 @@ class RemoteCampaign:
         done = self._write("POST", "import", content=content, key=key, query=query, media_type="text/csv")
         return rebuild.imported(done)
 
-    # Looking
+    # Reading
 
     @property
     def settings(self) -> Settings:
-        """What the campaign is run by, as of now."""
         return rebuild.settings(self._read("settings"))
 
     @property
     def unit(self) -> str | None:
-        """What the budget is counted in."""
         return self.settings.unit
 
     @property
     def arms(self) -> tuple[Arm, ...]:
-        """Every arm there ever was, with its state and bounds."""
         return tuple(rebuild.arm(arm) for arm in self._read("arms")["arms"])
 
     @property
     def period(self) -> int:
-        """How many splits were asked for."""
         return self.status().period
 
     @property
     def version(self) -> int:
-        """The number of the last event: it changes when anything does."""
         return self.status().version
 
     @property
     def open_tickets(self) -> tuple[int, ...]:
-        """The tickets with outcomes still to come."""
         return self.status().open_tickets
 
     def beliefs(self, at: int | None = None) -> Beliefs:
-        """What is believed about every arm that was not removed; `at`: after that many events."""
         content = self._read("beliefs", at=None if at is None else validation.whole("at", at, low=1))
         return rebuild.beliefs(content["arms"], rebuild.scale_of(content))
 
     def beliefs_over_time(self, every: int = 1) -> list[tuple[int, Beliefs]]:
-        """What was believed after each split's last event so far: (period, beliefs), every so many periods."""
         content = self._read("beliefs", "over-time", every=validation.whole("every", every, low=1))
         return [
             (moment["period"], rebuild.beliefs(moment["arms"], rebuild.scale_of(moment)))
@@ -184,19 +155,15 @@ class RemoteCampaign:
         ]
 
     def explain(self, ticket: int) -> Split:
-        """The split of a ticket as it was given, with the beliefs and reasons of its time."""
         return rebuild.RemoteSplit(self._read("splits", ticket))
 
     def status(self) -> Status:
-        """Where the campaign stands, at one moment: beliefs, open tickets, settings, what to know in sentences."""
         return rebuild.status(self._read())
 
     def expected_regret(self) -> float:
-        """What the last split (an even one before it) is expected to cost per period, by today's beliefs."""
         return self.status().expected_regret
 
     def history(self, first: int | None = None, last: int | None = None) -> History:
-        """One line per ticket and arm: advised and spent amount, outcome, corrections. All tickets, or a range."""
         low = 1 if first is None else validation.whole("first", first, low=1)
         high = 2**62 if last is None else validation.whole("last", last, low=low)
         found = []
@@ -207,22 +174,18 @@ class RemoteCampaign:
         return History(self.name, found)
 
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
-        """The log: everything that happened, in order."""
         return [rebuild.event(event) for event in self._pages("events", "events", after, limit)]
 
     def check(self, repair: bool = False) -> Check:
-        """Rebuild everything from the events and compare with what is stored; `repair` replaces wrong snapshots."""
         return rebuild.check(self._write("POST", "repair") if repair else self._read("check"))
 
     def forecast(
         self, *, periods: int = 50, worlds: int = 100, policies: Sequence[str] | None = None, seed: int = 0
     ) -> Forecast:
-        """Simulate the campaign forward from its beliefs, each policy going on from today's statistics."""
         named = None if policies is None else ",".join(_names("policies", policies))
         return rebuild.forecast(self._read("forecast", periods=periods, worlds=worlds, policies=named, seed=seed))
 
     def export(self, kind: str = "json") -> str:
-        """Everything as json or log, which `restore` takes; the history as csv."""
         chosen = validation.choice("kind", kind, ("csv", "json", "log"))
         return self._transport.read_text("campaigns", self.name, "export", format=chosen)
 
