@@ -44,7 +44,7 @@ def test_the_default_is_what_a_campaign_takes_that_is_told_b_and_sigma(sqlite):
 def test_each_section_ends_with_a_check(folder, capsys):
     demo.show_demo(seed=3, repeats=1)
     out = " ".join(capsys.readouterr().out.split())
-    said = re.findall(r"(\d+) events kept in a throw-away database, rebuilt bit for bit: ok\.", out)
+    said = re.findall(r"(\d+) events stored in a throw-away database, rebuilt bit for bit: ok\.", out)
     assert list(map(int, said)) == [1 + 2 * scenario.periods for scenario in SCENARIOS]
     assert out.count("by day, by apportion (Auto, default)") == 1
     assert out.count("by month, by apportion (Auto, default)") == 1

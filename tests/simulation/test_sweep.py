@@ -96,7 +96,7 @@ def test_killed_and_interrupted_sweeps_end_in_the_result_of_an_uninterrupted_one
             assert process.returncode == -signal.SIGKILL
         else:
             assert process.returncode == 130
-            assert err == "Stopped; what is finished is kept: run the same command to go on.\n"
+            assert err == "Stopped; what is finished is stored: run the same command to go on.\n"
         assert not list(folder.glob("*.nc"))
     kept = {file: file.stat().st_mtime_ns for file in folder.glob("tasks/*.npz")}
     assert 3 <= len(kept) < 80

@@ -14,7 +14,7 @@ from apportion.studies.robustness import BY_KEY, POLICIES, VIOLATIONS, WORLDS, C
 from apportion.studies.robustness.findings import paragraphs, verdict
 from apportion.studies.robustness.page import write_study
 from apportion.studies.robustness.play import Run, play, play_fast
-from apportion.studies.robustness.study import Cell, EvenName
+from apportion.studies.robustness.study import Cell
 
 DOCS = Path(__file__).parents[2] / "docs"
 SCALE = 10 if os.environ.get("APPORTION_SOAK") else 1
@@ -80,7 +80,7 @@ def test_nothing_explodes(study):
 
 def test_the_detector_of_linear_regret_sees_it():
     """An even split is linear by definition; regret that stopped in the first half is not."""
-    even = {EvenName("divide", "clean"): Cell(np.full(50, 400.0), np.full(50, 200.0))}
+    even = {("divide", "clean"): Cell(np.full(50, 400.0), np.full(50, 200.0))}
     key = CellName("divide", "Odds", "clean")
     noise = np.random.default_rng(1).standard_normal(50)
     for late, linear in ((200.0, True), (120.0, True), (100.0, False), (3.0, False)):

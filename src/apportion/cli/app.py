@@ -94,7 +94,10 @@ def fit(
     """
     from apportion.cli.fit import show_fit
 
-    show_fit(file, (arm_column, amount_column, outcome_column), sigma, level, tails, plot, json, decimal)
+    show_fit(
+        file, plot=plot, as_json=json, arm=arm_column, amount=amount_column, outcome=outcome_column, sigma=sigma,
+        level=level, tails=tails, decimal=decimal,
+    )  # fmt: skip
 
 
 @app.command()

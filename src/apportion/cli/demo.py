@@ -43,7 +43,7 @@ def show_demo(seed: int, repeats: int) -> None:
         console.print(_splits(scenario, season))
         console.print(_learned(scenario, season))
         console.print(_earned(scenario, seed, repeats))
-        console.print(_kept(found), highlight=False)
+        console.print(_checked(found), highlight=False)
         sound = sound and found.ok
     console.print(
         "Next: a campaign of your own, [bold]apportion new[/bold]; or ask what is possible at all: "
@@ -83,10 +83,10 @@ def _shown(scenario: Scenario) -> str:
     return ODDS if scenario.b == 0.5 else DEFAULT
 
 
-def _kept(found: Check) -> str:
+def _checked(found: Check) -> str:
     if not found.exact:
         return found.message
-    return f"{found.events} events kept in a throw-away database, rebuilt bit for bit: ok."
+    return f"{found.events} events stored in a throw-away database, rebuilt bit for bit: ok."
 
 
 def _seasons(repeats: int) -> str:

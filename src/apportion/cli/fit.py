@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -17,33 +18,21 @@ from apportion.inference.fit.words import with_error
 PICTURES = (".png", ".svg", ".pdf")
 
 
-def show_fit(
-    file: Path,
-    columns: tuple[str, str, str],
-    sigma: str,
-    level: float,
-    tails: str,
-    plot: Path | None,
-    as_json: bool,
-    decimal: str | None,
-) -> None:
-    """Fit, draw, and print."""
+def show_fit(file: Path, *, plot: Path | None, as_json: bool, **options: Any) -> None:
+    """Fit, draw, and print; `options` are those of `fit_noise`."""
     target = file.with_name(f"{file.stem}-fit.png") if plot is None else plot
     if target.suffix.lower() not in PICTURES:
         raise validation.refuse("--plot", f"a file that ends in {', '.join(PICTURES)}", str(target))
-    arm, amount, outcome = columns
-    fit = fit_noise(
-        file, arm=arm, amount=amount, outcome=outcome, sigma=sigma, level=level, tails=tails, decimal=decimal
-    )
-    trouble = _draw(fit, target, wanted=plot is not None)
+    fit = fit_noise(file, **options)
+    problem = _draw(fit, target, wanted=plot is not None)
     if as_json:
-        print(json.dumps({**fit.to_dict(), "picture": None if trouble else str(target)}, indent=2, allow_nan=False))
+        print(json.dumps({**fit.to_dict(), "picture": None if problem else str(target)}, indent=2, allow_nan=False))
         return
     console = Console()
     console.print(_table(fit))
     for line in fit.summary().splitlines():
         console.print(line, highlight=False, markup=False)
-    console.print(f"No picture. {trouble}" if trouble else f"Picture: {target}", highlight=False, markup=False)
+    console.print(f"No picture. {problem}" if problem else f"Picture: {target}", highlight=False, markup=False)
 
 
 def _draw(fit: NoiseFit, target: Path, *, wanted: bool) -> str | None:
@@ -62,7 +51,7 @@ def _draw(fit: NoiseFit, target: Path, *, wanted: bool) -> str | None:
     except OSError as error:
         if wanted:
             raise validation.refuse("--plot", f"a file that can be written ({error.strerror})", str(target)) from None
-        return f"{target} cannot be written ({error.strerror}): choose another place with --plot."
+        return f"{target} cannot be written ({error.strerror}): choose another file with --plot."
     return None
 
 

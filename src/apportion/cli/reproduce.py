@@ -18,20 +18,16 @@ from apportion.studies.paper.run import DATA
 def show_reproduction(quick: bool, out: Path, seed: int, as_json: bool) -> None:
     """Run what is missing, write the report, and say where it is and what each section cost."""
     sizes = QUICK if quick else FULL
-    if sys.stderr.isatty():
-        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
-                   TextColumn("left"), TimeRemainingColumn())  # fmt: skip
-        # The cost of a step is known roughly, so the time left is an estimate over the last ten minutes.
-        with Progress(*columns, console=Console(stderr=True), speed_estimate_period=600) as bar:
-            task = bar.add_task("starting", total=1.0)
-            path = reproduce(
-                out,
-                sizes=sizes,
-                seed=seed,
-                on_step=lambda words, done: bar.update(task, description=words, completed=done),
-            )
-    else:
-        path = reproduce(out, sizes=sizes, seed=seed)
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
+               TextColumn("left"), TimeRemainingColumn())  # fmt: skip
+    console, quiet = Console(stderr=True), not sys.stderr.isatty()
+    # The cost of a step is known roughly, so the time left is an estimate over the last ten minutes.
+    with Progress(*columns, console=console, speed_estimate_period=600, disable=quiet) as bar:
+        task = bar.add_task("starting", total=1.0)
+        path = reproduce(
+            out, sizes=sizes, seed=seed,
+            on_step=lambda words, done: bar.update(task, description=words, completed=done),
+        )  # fmt: skip
     sections = json.loads((out / DATA).read_text(encoding="utf-8"))["sections"]
     seconds = {section.name: sections[section.name]["seconds"] for section in SECTIONS}
     files = {"markdown": str(path), "html": str(out / HTML), "data": str(out / DATA)}

@@ -54,10 +54,8 @@ def _rows(study: Study) -> list[dict[str, Any]]:
 
 
 def _run(**options: Any) -> Study:
-    if not sys.stderr.isatty():
-        return run_study(**options)
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True)) as bar:
+    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task("policies under violated assumptions", total=None)
         return run_study(**options, on_cell=lambda done, total: bar.update(task, completed=done, total=total))

@@ -31,7 +31,7 @@ def run_simulation(file: Path, out: Path | None, workers: int | None, cluster: s
     try:
         _run(file, out, workers, cluster, as_json)
     except KeyboardInterrupt:
-        print("Stopped; what is finished is kept: run the same command to go on.", file=sys.stderr, flush=True)
+        print("Stopped; what is finished is stored: run the same command to go on.", file=sys.stderr, flush=True)
         # Finished tasks are on disk, whole. Leaving in the usual way would wait for the threads that still compute.
         os._exit(130)
 
@@ -123,8 +123,8 @@ def _pictures(results: list[Result]) -> dict[str, Any]:
         made["regret-against-horizon"] = figures.regret_against(results, "horizon")
     if "shares" in last.dataset:
         instance = str(last.dataset["instance"].values[0])
-        for place, policy in enumerate(last.dataset["policy"].values[:_MOST_SPLITS].tolist(), start=1):
-            made[f"shares-{place}"] = figures.shares_over_time(last, policy=policy, instance=instance)
+        for number, policy in enumerate(last.dataset["policy"].values[:_MOST_SPLITS].tolist(), start=1):
+            made[f"shares-{number}"] = figures.shares_over_time(last, policy=policy, instance=instance)
     return made
 
 

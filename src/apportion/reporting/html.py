@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from apportion.simulation.result import Result
 
-# The browser itself is told to load nothing, whatever else the page may hold.
+# The browser itself must load nothing, whatever else the page may hold.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 _STYLE = """
@@ -42,7 +42,7 @@ p { margin: .5rem 0; max-width: 46rem; }
 .lead, figcaption, .caption { color: var(--faint); }
 .caption { font-size: .92rem; margin-bottom: -.4rem; }
 .scroll { overflow-x: auto; margin: .8rem 0; }
-/* What goes on beyond an edge is shaded there; at the end of the way a sheet that scrolls along covers the shade. */
+/* What goes on beyond an edge is shaded there; at the end a sheet that scrolls along covers the shade. */
 .scroll, .picture { --sheet: var(--paper); background:
   linear-gradient(to right, var(--sheet) 40%, transparent) left / 2.4rem 100% no-repeat local,
   linear-gradient(to left, var(--sheet) 40%, transparent) right / 2.4rem 100% no-repeat local,
@@ -70,7 +70,7 @@ pre { overflow-x: auto; background: var(--tint); border-radius: .4rem; padding: 
 """
 
 # A cell of more characters than this is a sentence, which may wrap; shorter ones keep their line.
-LONG = 40
+LONG_CELL = 40
 
 _COLUMNS = {"se": "standard error", "q5": "5%", "q50": "50%", "q95": "95%", "q99": "99%"}
 _RUN = ("seed", "horizon", "replications", "engine")
@@ -109,16 +109,16 @@ class Page:
         heads = [_COLUMNS.get(str(name), str(name)) for name in flat.columns]
         texts = [[shown(value) for value in row] for row in flat.itertuples(index=False)]
         marks = []
-        for place, name in enumerate(flat.columns):
-            numbers = name in right or all(isinstance(value, Real) for value in flat.iloc[:, place])
-            long = not numbers and any(len(row[place]) > LONG for row in texts)
+        for index, name in enumerate(flat.columns):
+            numbers = name in right or all(isinstance(value, Real) for value in flat.iloc[:, index])
+            long = not numbers and any(len(row[index]) > LONG_CELL for row in texts)
             marks.append("" if numbers else "word long" if long else "word")
         lines = [_row("th", heads, marks, ' scope="col"')]
         lines += [_row("td", row, marks) for row in texts]
-        told = f'<p class="caption">{escape(caption)}</p>\n' if caption else ""  # outside, or it would scroll along
+        above = f'<p class="caption">{escape(caption)}</p>\n' if caption else ""  # outside, or it would scroll along
         body = "\n".join(lines[1:])
         return self._add(
-            f'{told}<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption or "table")}">\n'
+            f'{above}<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption or "table")}">\n'
             f"<table>\n<thead>\n{lines[0]}\n</thead>\n<tbody>\n{body}\n</tbody></table></div>"
         )
 
@@ -129,10 +129,10 @@ class Page:
         self._pictures += 1
         label = " ".join(figure.get_suptitle().split()).replace(r"\$", "$") or caption or f"picture {self._pictures}"
         drawing = _inline(figures.svg(figure), f"p{self._pictures}-")
-        told = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+        below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
         return self._add(
             f'<figure><div class="picture" tabindex="0" role="img" aria-label="{escape(label)}">{drawing}</div>'
-            f"{told}</figure>"
+            f"{below}</figure>"
         )
 
     def facts(self, facts: Mapping[str, Any]) -> Self:
@@ -268,7 +268,7 @@ def _extent(result: Result) -> str:
 
 
 def _summary(results: list[Result]) -> tuple[pd.DataFrame, str]:
-    """The summaries below each other, and a caption; a world that is the same all the way down is named in it."""
+    """The summaries below each other, and a caption; a world that all have in common is named in it."""
     import pandas as pd
 
     found = [result.summary().reset_index() for result in results]
@@ -303,8 +303,8 @@ def _origins(page: Page, results: list[Result]) -> None:
         page.facts(runs[0])
     elif any(runs):
         page.table(pd.DataFrame(runs, dtype=object), "The simulations, in order.")
-    for place, definition in enumerate(definitions, 1):
-        page.data("The whole definition" + (f" of simulation {place}" if len(definitions) > 1 else ""), definition)
+    for number, definition in enumerate(definitions, 1):
+        page.data("The whole definition" + (f" of simulation {number}" if len(definitions) > 1 else ""), definition)
 
 
 def _inline(svg: str, prefix: str) -> str:

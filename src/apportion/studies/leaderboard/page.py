@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,15 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apportion.reporting.html import shown
 from apportion.studies.leaderboard.plateau import RegretCurve, load_curves, plateau_picture
-from apportion.studies.leaderboard.scores import (
-    DIVIDING_ARMS,
-    DIVIDING_B,
-    DIVIDING_BAR,
-    DIVIDING_REGRET,
-    POOLING_BAR,
-    Leaderboard,
-    read_scores,
-)
+from apportion.studies.leaderboard.scores import BARS, Leaderboard, read_scores
 from apportion.studies.page import Block, Heading, Picture, Table, Text, with_error, write_page
 
 if TYPE_CHECKING:
@@ -112,7 +105,7 @@ def _blocks(suite: Part | None, fresh: Part | None, plateau: Sequence[RegretCurv
         if part is not None:
             yield Heading(title)
             yield Text(f"{len(part.board.cases)} cases. {words} Made by `{part.command}`.")
-            yield _score_block(part)
+            yield Picture(part.name, "The score of every policy.", functools.partial(score_picture, part.board))
             yield _ranking(part.board)
             yield from _bars(part.board)
     if plateau:
@@ -121,10 +114,6 @@ def _blocks(suite: Part | None, fresh: Part | None, plateau: Sequence[RegretCurv
         if part is not None:
             yield Heading(f"Cases of {title}")
             yield from _cases(part.board)
-
-
-def _score_block(part: Part) -> Picture:
-    return Picture(part.name, "The score of every policy.", lambda: score_picture(part.board))
 
 
 def _ranking(board: Leaderboard) -> Table:
@@ -146,8 +135,7 @@ def _bars(board: Leaderboard) -> Iterator[Block]:
         ["score of the 99% quantile", f"at most {TAIL_BAR}", tail, tail <= TAIL_BAR],
     ]
     against = board.against_thompson()
-    dividing = f"b ≥ {DIVIDING_B:g}, {DIVIDING_ARMS} arms or more, Thompson's regret above {DIVIDING_REGRET:g}"
-    for bar, where in ((POOLING_BAR, "b ≤ 1/2"), (DIVIDING_BAR, dividing)):
+    for bar, where in BARS.items():
         held = against[against["bar"] == bar]
         if len(held):
             missed = held[held["ratio"] > bar]

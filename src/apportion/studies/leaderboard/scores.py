@@ -27,6 +27,10 @@ LEAST_REGRET = 1e-12
 # arms enough to divide over and a regret that is worth saving.
 POOLING_BAR, DIVIDING_BAR = 1.1, 0.5
 DIVIDING_B, DIVIDING_ARMS, DIVIDING_REGRET = 0.6, 5, 20.0
+BARS = {
+    POOLING_BAR: "b ≤ 1/2",
+    DIVIDING_BAR: f"b ≥ {DIVIDING_B}, {DIVIDING_ARMS} arms or more, Thompson's regret above {DIVIDING_REGRET:g}",
+}
 
 
 class Estimate(NamedTuple):
@@ -96,17 +100,6 @@ class Leaderboard:
             scores.setdefault(name.policy, {})[name.case] = Score(*entry.result)
         played = {name.case for name in file.entries}
         return cls([case for case in file.cases if case.label in played], scores)
-
-    def table(self) -> pd.DataFrame:
-        """One row per case and policy: mean regret and 99% quantile, with standard errors."""
-        import pandas as pd
-
-        rows = [
-            {"case": case, "policy": policy, **found._asdict()}
-            for policy, by_case in self.scores.items()
-            for case, found in by_case.items()
-        ]
-        return pd.DataFrame(rows).set_index(["case", "policy"])
 
     def best(self, case: str) -> Score:
         """The least mean and the least tail of any policy on a case, each with its error."""

@@ -15,6 +15,7 @@ from apportion.policies.pooled import UCB, Thompson
 from apportion.policies.recommended import Recommended
 from apportion.policies.uniform import Uniform
 from apportion.reporting.html import shown
+from apportion.studies.curves import BESIDE, Curve, Labels, Panel, Reference, draw_panels
 from apportion.studies.page import Block, Picture, Table, Text, with_error
 from apportion.studies.paper.runs import final_regret, world
 from apportion.studies.paper.section import OnStep, Section, Values
@@ -166,36 +167,22 @@ def show(values: Values) -> list[Block]:
 
 
 def draw(values: Values) -> Figure:
-    """Ratios to the lower bound, a panel for each K."""
-    from apportion.reporting.figures.canvas import new_canvas
-    from apportion.reporting.figures.scales import log_axis
-    from apportion.reporting.figures.style import FAINT, look, picture_style
-
+    """Ratios to the lower bound, a panel for each K; the policies of one b stand beside each other."""
     least = min(row["ratio"] for row in values["hard"])
+    title = f"No policy comes below Theorem 1: the closest loses {least:.3g} times its bound"
+    labels = Labels(
+        title, [f"{values['horizon']:,} periods", "larger regret of the hard pair"], "b", "regret over the bound"
+    )
     names = list(dict.fromkeys(row["policy"] for row in values["hard"]))
-    counts = list(dict.fromkeys(row["arms"] for row in values["hard"]))
-    with picture_style():
-        title = f"No policy comes below Theorem 1: the closest loses {least:.3g} times its bound"
-        canvas = new_canvas(
-            len(counts), title, [f"{values['horizon']:,} periods", "larger regret of the hard pair"], share=True
-        )
-        for ax, arms in zip(canvas.axes, counts):
-            for index, name in enumerate(names):
-                mine = [row for row in values["hard"] if (row["policy"], row["arms"]) == (name, arms)]
-                style, shift = look(index), 0.01 * (index - 3)
-                ax.plot(
-                    [row["b"] + shift for row in mine],
-                    [row["ratio"] for row in mine],
-                    color=style.colour,
-                    marker=style.marker,
-                    ls=style.dashes,
-                    lw=1.1,
-                    label=name,
-                )
-            ax.axhline(1.0, color=FAINT, lw=1.5)
-            log_axis(ax, "y", 0.7, 1.4 * max(row["ratio"] for row in values["hard"]))
-        canvas.finish("b", "regret over the bound", [f"K = {arms}" for arms in counts])
-    return canvas.figure
+    panels = []
+    for arms in dict.fromkeys(row["arms"] for row in values["hard"]):
+        curves = []
+        for number, name in enumerate(names):
+            rows = [row for row in values["hard"] if (row["policy"], row["arms"]) == (name, arms)]
+            b = [row["b"] + BESIDE * (number - len(names) / 2) for row in rows]
+            curves.append(Curve(name, number, b, [row["ratio"] for row in rows]))
+        panels.append(Panel(f"K = {arms}", curves, Reference([HARD_POWERS[0], HARD_POWERS[-1]], [1.0, 1.0])))
+    return draw_panels(labels, panels, share=True)
 
 
 def draw_upper(values: Values) -> Figure:

@@ -31,6 +31,8 @@ LEVEL = 0.001
 LARGEST = 20.0
 # A sample of suprema at t = 1000 costs as much as a hundred at t = 10.
 DEAREST = 1000
+# A frequency of fewer draws is not drawn.
+FEWEST_DRAWS = 5
 
 
 def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
@@ -89,12 +91,8 @@ def failure(t: int) -> dict[str, Any]:
     last = max((index for index, sign in enumerate(signs) if not sign), default=0)
     start = float(brentq(excess, grid[last], grid[last + 1]))
     later = start + 1.0
-    return {
-        "t": t,
-        "from": start,
-        "exact": math.exp(excess(later) - later**2 / 2),
-        "printed": math.exp(-(later**2) / 2),
-    }
+    printed = math.exp(-(later**2) / 2)
+    return {"t": t, "from": start, "exact": math.exp(excess(later) - later**2 / 2), "printed": printed}
 
 
 def show(values: Values) -> list[Block]:
@@ -149,8 +147,8 @@ def draw(values: Values) -> Figure:
                     np.array(curve["x"])[keep], tail[keep], color=style.colour, ls=style.dashes, lw=1.8, label=label
                 )
             drawn = np.array(curve["drawn"])
-            seen = drawn * curve["draws"] >= 5
-            ax.plot(np.array(curve["x"])[seen], drawn[seen], "o", color="black", ms=3.5, label="drawn")
+            often = drawn * curve["draws"] >= FEWEST_DRAWS
+            ax.plot(np.array(curve["x"])[often], drawn[often], "o", color="black", ms=3.5, label="drawn")
             log_axis(ax, "y", values["level"] / 10, 1.5)
             ax.set_xlim(0, curve["x"][-1])
             fails = {1: first, 2: second}.get(curve["t"])

@@ -49,14 +49,8 @@ def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
                 for repeat in range(sizes.seasons)
             ])  # fmt: skip
             error = float(np.round(earned.std(ddof=1) / math.sqrt(len(earned)), 6))
-            rows.append(
-                {
-                    "policy": name,
-                    "earned": float(earned.mean()),
-                    "error": error,
-                    "share": float(earned.mean()) / possible,
-                }
-            )
+            mean = float(earned.mean())
+            rows.append({"policy": name, "earned": mean, "error": error, "share": mean / possible})
         worlds.append({
             "title": scenario.title, "b": scenario.b, "arms": len(scenario.arms), "budget": scenario.budget,
             "unit": scenario.unit, "period": scenario.period, "periods": scenario.periods,
@@ -99,17 +93,9 @@ def draw(values: Values) -> Figure:
             names = [row["policy"] for row in world["rows"]]
             shares = [100 * row["share"] for row in world["rows"]]
             ax.barh(names, shares, color=[FAINT, PALETTE[2], PALETTE[0], PALETTE[1], "#B0B0B0"], height=0.6)
-            for index, share in enumerate(shares):
-                ax.text(
-                    share - 1.5,
-                    index,
-                    f"{share:.1f}",
-                    va="center",
-                    ha="right",
-                    color="white",
-                    fontsize=9,
-                    fontweight="bold",
-                )
+            style: dict[str, Any] = {"va": "center", "ha": "right", "color": "white", "weight": "bold", "size": 9}
+            for height, share in enumerate(shares):
+                ax.text(share - 1.5, height, f"{share:.1f}", **style)
             ax.invert_yaxis()
             ax.set_xlim(0, 102)
             ax.grid(visible=False, axis="y")

@@ -14,6 +14,7 @@ from apportion.policies.odds import Odds
 from apportion.policies.pooled import UCB, Thompson
 from apportion.policies.recommended import Recommended
 from apportion.reporting.html import shown
+from apportion.studies.curves import Curve, Labels, Panel, Reference, draw_panels
 from apportion.studies.page import Block, Picture, Table, Text, interval, with_error
 from apportion.studies.paper.runs import can_leap, final_regret, line_of, power_of, world
 from apportion.studies.paper.section import OnStep, Section, Values
@@ -114,7 +115,7 @@ def show(values: Values) -> list[Block]:
             ["b", "policy", "regret at first T", "regret at last T", "T", "power of T", "verdict"], plateaus,
         ),
         Text(
-            "Algorithm 1 is told the horizon, and its radius grows with it: its regret at fixed gaps grows as log T "
+            "Algorithm 1 knows the horizon, and its radius grows with it: its regret at fixed gaps grows as log T "
             "times h(T). Table 1 claims the plateau for Algorithm 2 only."
         ),
         Picture("table-1-gaps", "Mean regret against T; dotted: the slope of Theorem 3.", lambda: draw(values)),
@@ -122,40 +123,19 @@ def show(values: Values) -> list[Block]:
 
 
 def draw(values: Values) -> Figure:
-    """Regret against T: one panel where it grows as log T, three where it stops."""
-    from apportion.reporting.figures.canvas import AxisRange, new_canvas
-    from apportion.reporting.figures.scales import log_axis
-    from apportion.reporting.figures.style import FAINT, look, picture_style
-
-    panels: list[tuple[str, list[dict[str, Any]]]] = [
-        (f"b = {shown(b)}", [row for row in values[kind] if row["b"] == b])
-        for kind, b in (("slopes", 0.0), ("slopes", 0.5), ("plateaus", 0.75), ("plateaus", 1.0))
-    ]
-    flat = sum(row["flat"] for row in values["plateaus"] if row["policy"] != "Algorithm 1")
-    count = sum(row["policy"] != "Algorithm 1" for row in values["plateaus"])
-    title = f"Above b = 1/2 regret stops growing: {flat} of {count} settings of Algorithm 2, Odds and Recommended"
-    with picture_style():
-        canvas = new_canvas(4, title, [f"{shown(values['arms'])} arms", "bars: standard errors"])
-        for ax, (_, rows) in zip(canvas.axes, panels):
-            span = AxisRange(log=True)
-            for row in rows:
-                style = look(NAMES.index(row["policy"]))
-                low = [min(error, 0.9 * mean) for mean, error in zip(row["means"], row["errors"])]
-                ax.errorbar(
-                    row["x"], row["means"], yerr=[low, row["errors"]], color=style.colour, ls=style.dashes,
-                    marker=style.marker, lw=1.4, capsize=2, label=row["policy"],
-                )  # fmt: skip
-                span.include(np.array([mean for mean in row["means"] if mean > 0]))
-                if "bound" in row and row is rows[0]:
-                    line = row["bound"] * np.log(row["x"])
-                    ax.plot(row["x"], line, color=FAINT, ls=":", label="Theorem 3's slope × log T")
-                    span.include(line)
-            ends = [end for row in rows for end in (row["x"][0], row["x"][-1])]
-            log_axis(ax, "x", min(ends) / 1.3, max(ends) * 1.3)
-            canvas.add_panel(ax, span, [])
-        canvas.scale_y(log=True)
-        canvas.finish("T", "mean regret", [heading for heading, _ in panels])
-    return canvas.figure
+    """Regret against T: two panels where it grows as log T, two where it stops."""
+    others = [row for row in values["plateaus"] if row["policy"] != "Algorithm 1"]
+    flat = f"{sum(row['flat'] for row in others)} of {len(others)} settings of Algorithm 2, Odds and Recommended"
+    notes = [f"{shown(values['arms'])} arms", "bars: standard errors"]
+    panels = []
+    for kind, b in (("slopes", 0.0), ("slopes", 0.5), ("plateaus", 0.75), ("plateaus", 1.0)):
+        rows = [row for row in values[kind] if row["b"] == b]
+        curves = [Curve(r["policy"], NAMES.index(r["policy"]), r["x"], r["means"], r["errors"]) for r in rows]
+        slope, x = rows[0].get("bound"), rows[0]["x"]
+        line = None if slope is None else Reference(x, slope * np.log(x), "Theorem 3's slope × log T")
+        panels.append(Panel(f"b = {shown(b)}", curves, line))
+    labels = Labels(f"Above b = 1/2 regret stops growing: {flat}", notes, "T", "mean regret")
+    return draw_panels(labels, panels, log_x=True)
 
 
 SECTION = Section("fixed-gaps", "Table 1: fixed gaps, and Theorem 3", __name__, measure, show)

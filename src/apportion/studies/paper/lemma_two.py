@@ -109,16 +109,8 @@ def draw(values: Values) -> Figure:
         )
         canvas.figure.colorbar(shades, ax=ax, label="sum of Lemma 2", format="%.1f")
         ax.plot([first], [second], "*", color="white", mec="black", ms=17, label=f"exact: {values['maximum']:.6g}")
-        ax.plot(
-            [whole["first"]],
-            [whole["second"]],
-            "o",
-            mfc="none",
-            mec="#D55E00",
-            mew=2,
-            ms=13,
-            label=f"best whole times: {whole['value']:.6g}",
-        )
+        label = f"best whole times: {whole['value']:.6g}"
+        ax.plot([whole["first"]], [whole["second"]], "o", mfc="none", mec="#D55E00", mew=2, ms=13, label=label)
         ax.legend(loc="lower right")
         canvas.finish("first arm dropped after period", "second arm dropped after period", [""])
     return canvas.figure

@@ -20,6 +20,7 @@ from apportion.reporting.html import shown
 from apportion.simulation.engines.dense import play
 from apportion.simulation.engines.records import Generators, instance_record, make_schedule
 from apportion.simulation.engines.trace import empty_traces, trace_of
+from apportion.studies.curves import Curve, Labels, Panel, draw_panels
 from apportion.studies.page import Block, Picture, Table, Text, with_error
 from apportion.studies.paper.runs import final_regret, world
 from apportion.studies.paper.section import OnStep, Section, Values
@@ -83,10 +84,10 @@ def _precision(seed: int) -> dict[str, Any]:
 def _bias(sizes: Sizes, seed: int) -> list[dict[str, Any]]:
     """Means of both estimators minus the truth under Algorithm 2, over all arms."""
     case = Instance((0.6, 0.5, 0.5), b=B)
-    seen = final_sums(EpsilonGreedy(b=B, epsilon=0.25), case, BIAS_PERIODS, sizes.draws, seed)
+    sums = final_sums(EpsilonGreedy(b=B, epsilon=0.25), case, BIAS_PERIODS, sizes.draws, seed)
     rows = []
     for name, estimator in (("μ2", mean_of_ratios), ("μ*", information_weighted)):
-        off = estimator(seen).mean - np.array(case.means)
+        off = estimator(sums).mean - np.array(case.means)
         for arm in range(case.arms):
             error = float(off[:, arm].std(ddof=1) / math.sqrt(len(off)))
             rows.append({"estimator": name, "arm": arm + 1, "bias": float(off[:, arm].mean()), "error": error})
@@ -120,16 +121,8 @@ def _other_noise(sizes: Sizes, seed: int) -> list[dict[str, Any]]:
     for name, sample in samples.items():
         share = float(np.mean([cone_supremum(row) >= threshold for row in sample]))
         error = math.sqrt(max(share * (1 - share), 1 / sizes.draws) / sizes.draws)
-        rows.append(
-            {
-                "noise": name,
-                "t": NOISE_COUNT,
-                "level": NOISE_LEVEL,
-                "threshold": threshold,
-                "share": share,
-                "error": error,
-            }
-        )
+        row = {"noise": name, "t": NOISE_COUNT, "level": NOISE_LEVEL, "threshold": threshold}
+        rows.append({**row, "share": share, "error": error})
     return rows
 
 
@@ -191,30 +184,15 @@ def show(values: Values) -> list[Block]:
 
 def draw(values: Values) -> Figure:
     """Thresholds against t."""
-    from apportion.reporting.figures.canvas import AxisRange, new_canvas
-    from apportion.reporting.figures.scales import log_axis
-    from apportion.reporting.figures.style import look, picture_style
-
-    last = values["growth"][-1]
-    with picture_style():
-        title = f"The exact threshold grows as √log t: {last['exact']:.3g} where {last['printed']:.3g} is printed"
-        canvas = new_canvas(1, title, [f"level {values['level']:g}", "Gaussian noise"])
-        ax, span = canvas.axes[0], AxisRange(log=True)
-        times = [row["t"] for row in values["growth"]]
-        ends = []
-        for index, (name, label) in enumerate(
-            (("printed", "printed"), ("closed", "closed form"), ("exact", "exact"), ("root", "√(H_t/2)"))
-        ):
-            style, up = look(index), [row[name] for row in values["growth"]]
-            ax.plot(times, up, color=style.colour, ls=style.dashes, marker=style.marker, label=label)
-            span.include(np.array(up))
-            ends.append((up[-1], label))
-        log_axis(ax, "x", times[0] / 1.5, times[-1] * 1.5)
-        canvas.add_panel(ax, span, ends)
-        canvas.scale_y(log=True)
-        canvas.label_ends(times[-1])
-        canvas.finish("t", "threshold, in units of σ", [""])
-    return canvas.figure
+    growth, last = values["growth"], values["growth"][-1]
+    title = f"The exact threshold grows as √log t: {last['exact']:.3g} where {last['printed']:.3g} is printed"
+    labels = Labels(title, [f"level {values['level']:g}", "Gaussian noise"], "t", "threshold, in units of σ")
+    names = {"printed": "printed", "closed": "closed form", "exact": "exact", "root": "√(H_t/2)"}
+    curves = [
+        Curve(label, number, [row["t"] for row in growth], [row[name] for row in growth])
+        for number, (name, label) in enumerate(names.items())
+    ]
+    return draw_panels(labels, [Panel("", curves)], log_x=True)
 
 
 SECTION = Section("open-questions", "Open questions", __name__, measure, show)

@@ -14,6 +14,7 @@ from apportion.policies.elimination import SuccessiveElimination
 from apportion.policies.greedy import EpsilonGreedy
 from apportion.policies.odds import Odds
 from apportion.reporting.html import shown
+from apportion.studies.curves import Curve, Labels, Panel, draw_panels
 from apportion.studies.page import Block, Picture, Table, Text, with_error
 from apportion.studies.paper.runs import final_regret, world
 from apportion.studies.paper.section import OnStep, Section, Values
@@ -107,47 +108,23 @@ def show(values: Values) -> list[Block]:
             f"{shown(values['truth'])}, K = {shown(values['arms'])}, gap {shown(values['gap'])}, T = "
             f"{shown(values['horizon'])}: it is safe, and it costs what wider radii and slower learning cost."
         ),
-        Table("Mean regret with standard error, by the b that the policy was told.", ["told b", *names], lower),
-        Picture("lower-b", "Mean regret against the b that the policy was told.", lambda: draw(values)),
+        Table("Mean regret with standard error, by the b that the policy was given.", ["given b", *names], lower),
+        Picture("lower-b", "Mean regret against the b that the policy was given.", lambda: draw(values)),
     ]  # fmt: skip
 
 
 def draw(values: Values) -> Figure:
     """Regret against the assumed b."""
-    from apportion.reporting.figures.canvas import AxisRange, new_canvas
-    from apportion.reporting.figures.style import look, picture_style
-
-    names = list(dict.fromkeys(row["policy"] for row in values["lower"]))
-    even = [row["mean"] for row in values["lower"] if row["policy"] == "Odds"]
-    with picture_style():
-        title = f"A b that is too small costs Odds at most {max(even) / even[-1]:.2g} times the regret"
-        notes = [
-            f"true b {values['truth']:g}, {values['arms']} arms, gap {values['gap']:g}, {values['horizon']:,} periods"
-        ]
-        canvas = new_canvas(1, title, notes)
-        ax, span = canvas.axes[0], AxisRange(log=True)
-        ends = []
-        for index, name in enumerate(names):
-            mine = [row for row in values["lower"] if row["policy"] == name]
-            style, means = look(index), [row["mean"] for row in mine]
-            low = [min(row["error"], 0.9 * row["mean"]) for row in mine]
-            ax.errorbar(
-                [row["assumed"] for row in mine],
-                means,
-                yerr=[low, [row["error"] for row in mine]],
-                color=style.colour,
-                ls=style.dashes,
-                marker=style.marker,
-                capsize=2,
-                label=name,
-            )
-            span.include(np.array(means))
-            ends.append((means[-1], name))
-        canvas.add_panel(ax, span, ends)
-        canvas.scale_y(log=True)
-        canvas.label_ends(values["lower"][-1]["assumed"])
-        canvas.finish("b that the policy was told", "mean regret", [""])
-    return canvas.figure
+    curves = []
+    for number, name in enumerate(dict.fromkeys(row["policy"] for row in values["lower"])):
+        rows = [row for row in values["lower"] if row["policy"] == name]
+        b, means, errors = ([row[field] for row in rows] for field in ("assumed", "mean", "error"))
+        curves.append(Curve(name, number, b, means, errors))
+    odds = next(curve for curve in curves if curve.name == "Odds")
+    title = f"A b that is too small costs Odds at most {max(odds.y) / odds.y[-1]:.2g} times the regret"
+    arms, gap, horizon = f"{values['arms']} arms", f"gap {values['gap']:g}", f"{values['horizon']:,} periods"
+    notes = [f"true b {values['truth']:g}, {arms}, {gap}, {horizon}"]
+    return draw_panels(Labels(title, notes, "b that the policy was given", "mean regret"), [Panel("", curves)])
 
 
 SECTION = Section("remark-on-b", "The remark on b: burn-in, and a lower bound", __name__, measure, show)

@@ -33,47 +33,21 @@ class Sizes(NamedTuple):
 
     def times(self, factor: int) -> Sizes:
         """The same with more runs of each kind, where runs are cheap or differences small."""
-        return self._replace(
-            arm_periods=factor * self.arm_periods,
-            min_runs=factor * self.min_runs,
-            leaping_runs=factor * self.leaping_runs,
-        )
+        counts = {name: factor * getattr(self, name) for name in ("arm_periods", "min_runs", "leaping_runs")}
+        return self._replace(**counts)
 
 
 FULL = Sizes(
-    name="full",
-    horizons=(1_000, 3_000, 10_000, 30_000, 100_000),
-    long_horizons=(10**4, 10**6, 10**8, 10**10, 10**12),
-    arms=(5, 10, 20, 40, 80),
-    arms_horizon=10_000,
-    gap_ratio=1.5,
-    arm_periods=5_000_000,
-    min_runs=40,
-    max_runs=2_000,
-    leaping_runs=200,
-    transition_arms=(2, 10, 100),
-    transition_horizon=10_000,
-    b_values=tuple(round(0.05 * n, 2) for n in range(21)),
-    draws=40_000,
-    seasons=100,
-    surface_steps=80,
-)
+    name="full", horizons=(1_000, 3_000, 10_000, 30_000, 100_000),
+    long_horizons=(10**4, 10**6, 10**8, 10**10, 10**12), arms=(5, 10, 20, 40, 80), arms_horizon=10_000,
+    gap_ratio=1.5, arm_periods=5_000_000, min_runs=40, max_runs=2_000, leaping_runs=200,
+    transition_arms=(2, 10, 100), transition_horizon=10_000,
+    b_values=tuple(round(0.05 * n, 2) for n in range(21)), draws=40_000, seasons=100, surface_steps=80,
+)  # fmt: skip
 
 QUICK = Sizes(
-    name="quick",
-    horizons=(300, 1_000, 3_000, 10_000),
-    long_horizons=(10**3, 10**5, 10**7, 10**9),
-    arms=(6, 18, 54),
-    arms_horizon=5_000,
-    gap_ratio=2.0,
-    arm_periods=200_000,
-    min_runs=20,
-    max_runs=400,
-    leaping_runs=60,
-    transition_arms=(2, 10, 100),
-    transition_horizon=3_000,
-    b_values=tuple(round(0.1 * n, 1) for n in range(11)),
-    draws=10_000,
-    seasons=20,
-    surface_steps=40,
-)
+    name="quick", horizons=(300, 1_000, 3_000, 10_000), long_horizons=(10**3, 10**5, 10**7, 10**9),
+    arms=(6, 18, 54), arms_horizon=5_000, gap_ratio=2.0, arm_periods=200_000, min_runs=20, max_runs=400,
+    leaping_runs=60, transition_arms=(2, 10, 100), transition_horizon=3_000,
+    b_values=tuple(round(0.1 * n, 1) for n in range(11)), draws=10_000, seasons=20, surface_steps=40,
+)  # fmt: skip

@@ -15,6 +15,7 @@ from apportion.policies.odds import Odds
 from apportion.policies.pooled import UCB
 from apportion.policies.recommended import Recommended
 from apportion.reporting.html import shown
+from apportion.studies.curves import BESIDE, Curve, Labels, Panel, Reference, draw_panels
 from apportion.studies.page import Block, Picture, Table, Text, interval
 from apportion.studies.paper.runs import Mean, final_regret, leaping, power_of, world
 from apportion.studies.paper.section import OnStep, Section, Values
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 POWERS = (0.0, 0.25, 0.5, 0.6, 0.75, 0.9, 1.0)
-# An exponent this close to a rate is not told from it at the horizons here, whatever its interval.
+# An exponent this close to a rate cannot be separated from it at the horizons here, whatever its interval.
 CLOSE = 0.04
 
 PRINTED, FIRST, SECOND, CLASSICAL = "Algorithm 1 as printed", "Algorithm 1", "Algorithm 2", "UCB1"
@@ -44,7 +45,7 @@ def contestants(b: float) -> dict[str, Policy | None]:
 
 
 def critical_gap(arms: int, horizon: int, b: float) -> float:
-    """K^(1 − b)/√T for b ≥ 1/2 and √(K/T) below: where an arm can just not be told from the best."""
+    """K^(1 − b)/√T for b ≥ 1/2 and √(K/T) below: where an arm can just not be separated from the best."""
     return math.pow(arms, 1 - max(b, 0.5)) / math.sqrt(horizon)
 
 
@@ -179,35 +180,29 @@ def show(values: Values) -> list[Block]:
         columns = ["b", "policy", fixed, "printed", "its bound", "measured", axis, "last worst regret", "verdict"]
         caption = f"The exponent of the {name} in the worst-case regret, by the number of {fixed}."
         blocks.append(Table(caption, columns, table))
-    caption = "Measured exponents with 95% intervals; the grey line is the printed rate."
+    caption = "Measured exponents with 95% intervals; the dotted line is the printed rate."
     blocks.append(Picture("table-1-exponents", caption, lambda: draw(values)))
     return blocks
 
 
 def draw(values: Values) -> Figure:
-    """Exponents against b, T on the left and K on the right."""
-    from apportion.reporting.figures.canvas import new_canvas
-    from apportion.reporting.figures.style import FAINT, look, picture_style
-
+    """Exponents against b, T on the left and K on the right; the policies of one b stand beside each other."""
     times = [row for row in values["rows"] if row["axis"] == "T" and row["policy"] != PRINTED]
     near = sum("as " in row["verdict"] for row in times)
     title = f"{near} of {len(times)} exponents of T are the printed one, or that of the policy's bound"
-    with picture_style():
-        canvas = new_canvas(2, title, ["largest mean regret over gaps up to 1", "bars: 95% intervals"])
-        for ax, axis in zip(canvas.axes, ("T", "K")):
-            rows = [row for row in values["rows"] if row["axis"] == axis]
-            rates = dict(sorted((row["b"], row["rate"]) for row in rows))
-            ax.plot(list(rates), list(rates.values()), color=FAINT, lw=5, alpha=0.35, zorder=1)
-            for index, name in enumerate(NAMES):
-                mine = [row for row in rows if row["policy"] == name]
-                style, shift = look(index), 0.008 * (index - 2.5)
-                ax.errorbar(
-                    [row["b"] + shift for row in mine], [row["power"] for row in mine],
-                    yerr=[(row["high"] - row["low"]) / 2 for row in mine], color=style.colour, marker=style.marker,
-                    ls=style.dashes, lw=1.2, capsize=2, label=name,
-                )  # fmt: skip
-        canvas.finish("b", "exponent", ["exponent of T", "exponent of K"])
-    return canvas.figure
+    labels = Labels(title, ["largest mean regret over gaps up to 1", "bars: 95% intervals"], "b", "exponent")
+    panels = []
+    for axis in ("T", "K"):
+        all_rows = [row for row in values["rows"] if row["axis"] == axis]
+        curves = []
+        for number, name in enumerate(NAMES):
+            rows = [row for row in all_rows if row["policy"] == name]
+            b = [row["b"] + BESIDE * (number - len(NAMES) / 2) for row in rows]
+            errors = [(row["high"] - row["low"]) / 2 for row in rows]
+            curves.append(Curve(name, number, b, [row["power"] for row in rows], errors))
+        rates = dict(sorted((row["b"], row["rate"]) for row in all_rows))
+        panels.append(Panel(f"exponent of {axis}", curves, Reference(list(rates), list(rates.values()))))
+    return draw_panels(labels, panels, log_y=False)
 
 
 SECTION = Section("table-1", "Table 1: the worst case over the gaps", __name__, measure, show)

@@ -14,6 +14,7 @@ from apportion.policies.elimination import SuccessiveElimination
 from apportion.policies.odds import Odds
 from apportion.policies.pooled import Thompson
 from apportion.reporting.html import shown
+from apportion.studies.curves import Curve, Labels, Panel, Reference, draw_panels
 from apportion.studies.page import Block, Picture, Table, Text, with_error
 from apportion.studies.paper.runs import final_regret, world
 from apportion.studies.paper.section import OnStep, Section, Values
@@ -64,15 +65,8 @@ def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
                 mean = final_regret(policy, world(arms, b, GAP), sizes.transition_horizon, sizes, seed)
                 found.setdefault(name, []).append(mean)
         for name, means in found.items():
-            curves.append(
-                {
-                    "arms": arms,
-                    "policy": name,
-                    "b": list(sizes.b_values),
-                    "means": [m.mean for m in means],
-                    "errors": [m.error for m in means],
-                }
-            )
+            regret = {"means": [m.mean for m in means], "errors": [m.error for m in means]}
+            curves.append({"arms": arms, "policy": name, "b": list(sizes.b_values), **regret})
         pooled = [mean.mean for mean in found[POOLING]]
         dividing, odds = ([mean.mean for mean in found[name]] for name in (DIVIDING, ODDS))
         at = crossing(list(sizes.b_values), pooled, dividing)
@@ -149,32 +143,16 @@ def show(values: Values) -> list[Block]:
 
 def draw(values: Values) -> Figure:
     """Regret against b, a panel for each K."""
-    from apportion.reporting.figures.canvas import AxisRange, new_canvas
-    from apportion.reporting.figures.style import FAINT, look, picture_style
-
-    counts = list(dict.fromkeys(curve["arms"] for curve in values["curves"]))
     best = max(c["odds"] for c in values["crossings"])
     title = f"Above b = 1/2 dividing wins: with full feedback pooling loses up to {best:,.0f} times as much"
-    with picture_style():
-        canvas = new_canvas(
-            len(counts), title, [f"{values['horizon']:,} periods", f"gap {values['gap']:g}", "bars: standard errors"],
-            share=True,
-        )  # fmt: skip
-        for ax, arms in zip(canvas.axes, counts):
-            span = AxisRange(log=True)
-            for index, curve in enumerate(c for c in values["curves"] if c["arms"] == arms):
-                style = look(index)
-                low = [min(error, 0.9 * mean) for mean, error in zip(curve["means"], curve["errors"])]
-                ax.errorbar(
-                    curve["b"], curve["means"], yerr=[low, curve["errors"]], color=style.colour, ls=style.dashes,
-                    marker=style.marker, ms=4, lw=1.6, label=curve["policy"],
-                )  # fmt: skip
-                span.include(np.array(curve["means"]))
-            ax.axvline(0.5, color=FAINT, ls=":", lw=1.4)
-            canvas.add_panel(ax, span, [])
-        canvas.scale_y(log=True)
-        canvas.finish("b", "mean regret", [f"K = {arms}" for arms in counts])
-    return canvas.figure
+    notes = [f"{values['horizon']:,} periods", f"gap {values['gap']:g}", "bars: standard errors"]
+    panels = []
+    for arms in dict.fromkeys(curve["arms"] for curve in values["curves"]):
+        rows = [row for row in values["curves"] if row["arms"] == arms]
+        curves = [Curve(row["policy"], n, row["b"], row["means"], row["errors"]) for n, row in enumerate(rows)]
+        means = [mean for curve in curves for mean in curve.y]
+        panels.append(Panel(f"K = {arms}", curves, Reference([0.5, 0.5], [min(means), max(means)])))
+    return draw_panels(Labels(title, notes, "b", "mean regret"), panels, share=True)
 
 
 SECTION = Section("phase-transition", "The phase transition at b = 1/2", __name__, measure, show)

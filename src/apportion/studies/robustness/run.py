@@ -13,7 +13,7 @@ import numpy as np
 from apportion._common import validation
 from apportion.studies.finished import Entries, Finished, FinishedWork, digest_of_numbers
 from apportion.studies.robustness.play import Run, play, play_fast
-from apportion.studies.robustness.study import Cell, CellName, EvenName, Study, encode
+from apportion.studies.robustness.study import Cell, CellName, Study, encode
 from apportion.studies.robustness.violations import BY_KEY, NONE, POLICIES, WORLDS, Violation, World
 
 HORIZON, RUNS = 2_000, 400
@@ -68,7 +68,7 @@ def run_study(
             on_cell(done, len(plan))
     cells = {name: Cell.from_plain(work.entries[name].result) for name in plan}
     even = {
-        EvenName(world.name, violation.key): _even(world, violation, periods, start, count)
+        (world.name, violation.key): _even(world, violation, periods, start, count)
         for world in WORLDS
         for violation in wanted
     }

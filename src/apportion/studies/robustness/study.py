@@ -43,10 +43,13 @@ class Cell(NamedTuple):
         total, late = (np.array(entry[name], dtype=np.float64) for name in ("total", "late"))
         return cls(total, late, float(entry.get("apart", 0.0)))
 
+    def regrets(self) -> dict[str, Any]:
+        """As in the data file: lists, to four digits."""
+        return {name: [float(f"{value:.4g}") for value in getattr(self, name).tolist()] for name in ("total", "late")}
+
     def plain(self) -> dict[str, Any]:
-        """As in the data file: the regrets as lists, to four digits."""
-        total, late = ([float(f"{value:.4g}") for value in values.tolist()] for values in (self.total, self.late))
-        return {"apart": self.apart, "total": total, "late": late}
+        """As in the data file."""
+        return {"apart": self.apart, **self.regrets()}
 
     @property
     def mean(self) -> float:
@@ -81,19 +84,8 @@ class CellName(NamedTuple):
         return {"world": self.world, "policy": self.policy, "trouble": self.violation}
 
 
-class EvenName(NamedTuple):
-    """In which world, under which violation an even split is played."""
-
-    world: str
-    violation: str
-
-    def plain(self) -> dict[str, str]:
-        """As it stands in the data file."""
-        return {"world": self.world, "trouble": self.violation}
-
-
 class Study:
-    """Every policy under every violation in every world; `even` is what an even split loses there.
+    """Every policy under every violation in every world; `even` is what an even split loses, by (world, violation).
 
     `made_by` is what the cells depend on, None where that is not known.
     """
@@ -103,7 +95,7 @@ class Study:
         horizon: int,
         seed: int,
         cells: Mapping[CellName, Cell],
-        even: Mapping[EvenName, Cell],
+        even: Mapping[tuple[str, str], Cell],
         made_by: Any = None,
     ) -> None:
         self.horizon, self.seed, self.cells, self.even, self.made_by = horizon, seed, cells, even, made_by
@@ -129,7 +121,7 @@ class Study:
 
     def late_part(self, name: CellName) -> tuple[float, float]:
         """What the second half loses as a part of what an even split loses there, with its standard error."""
-        even = float(self.even[EvenName(name.world, name.violation)].late.mean())
+        even = float(self.even[name.world, name.violation].late.mean())
         return float(self.cells[name].late.mean()) / even, standard_error(self.cells[name].late) / even
 
     def linear(self, name: CellName) -> bool:
@@ -146,8 +138,7 @@ class Study:
         """Every run of every cell, to four digits; `from_json` reads it back."""
         cells = [{**name.plain(), **cell.plain()} for name, cell in self.cells.items()]
         even = [
-            {**name.plain(), "total": cell.plain()["total"], "late": cell.plain()["late"]}
-            for name, cell in self.even.items()
+            {"world": world, "trouble": violation, **cell.regrets()} for (world, violation), cell in self.even.items()
         ]
         return encode(self.horizon, self.seed, self.made_by, cells, even)
 
@@ -165,7 +156,7 @@ class Study:
         if state["format"] != FORMAT:
             raise IncompatibleState("This is not a study of robustness.")
         cells = {CellName.from_plain(entry): Cell.from_plain(entry) for entry in state["cells"]}
-        even = {EvenName(entry["world"], entry["trouble"]): Cell.from_plain(entry) for entry in state["even"]}
+        even = {(entry["world"], entry["trouble"]): Cell.from_plain(entry) for entry in state["even"]}
         return cls(state["horizon"], state["seed"], cells, even, state.get("made_by"))
 
 

@@ -18,7 +18,7 @@ from apportion.policies import Policy
 
 @dataclass(frozen=True)
 class Scenario:
-    """A problem as its owner would tell it. `means` are the true returns per unit, which no policy is told."""
+    """A problem as its owner would describe it. `means` are the true returns per unit, which no policy knows."""
 
     title: str
     story: str
