@@ -15,7 +15,14 @@ from apportion.allocation.beliefs import Beliefs
 from apportion.allocation.decision import Decision, plain_memory
 from apportion.allocation.feasible import amounts as feasible_amounts
 from apportion.allocation.feasible import project
-from apportion.allocation.outcomes import OutcomeUpdate, budget_amount, outcome_shown, read_outcomes
+from apportion.allocation.outcomes import (
+    Amounts,
+    Outcomes,
+    OutcomeUpdate,
+    budget_amount,
+    outcome_shown,
+    read_outcomes,
+)
 from apportion.allocation.rng_state import fresh_seed, plain_state, state_from_plain
 from apportion.allocation.saved_state import intact_state, read_state
 from apportion.allocation.split import Split
@@ -237,12 +244,7 @@ class Allocator:
     def _explain(self, decision: Decision, past: Any) -> Split:
         return Split(decision, self.policy, self._believe(decision.arms, past, decision.indices))
 
-    def tell(
-        self,
-        ticket: int,
-        outcomes: Mapping[str, float | None],
-        amounts: Mapping[str, float] | None = None,
-    ) -> None:
+    def tell(self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None) -> None:
         """Record outcomes: by ticket and arm name, in parts, late, in any order.
 
         An outcome of None means that none will come ("no data"). `amounts` are what was really spent where
@@ -265,12 +267,7 @@ class Allocator:
         self._past.update(self._wide(update.amounts), self._gain(fresh), held.number)
         self._take_in(held, update)
 
-    def amend(
-        self,
-        ticket: int,
-        outcomes: Mapping[str, float | None],
-        amounts: Mapping[str, float] | None = None,
-    ) -> None:
+    def amend(self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None) -> None:
         """Correct recorded outcomes, or the `amounts` they came from: the old are taken back exactly."""
         held = self._tickets.find(ticket)
         update = read_outcomes(held, self._arms, outcomes, amounts)

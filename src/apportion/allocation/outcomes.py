@@ -22,6 +22,11 @@ LARGEST_BUDGET = 1e100
 LARGEST_OUTCOME = 1e100
 
 
+Outcomes = Mapping[str, float | None]
+"""By arm name; None where none will come. A pandas Series will do."""
+Amounts = Mapping[str, float]
+
+
 class OutcomeUpdate(NamedTuple):
     """What a ticket is to hold: all amounts and outcomes, and which arms were named."""
 
@@ -30,9 +35,7 @@ class OutcomeUpdate(NamedTuple):
     amounts: Floats
 
 
-def read_outcomes(
-    ticket: Ticket, arms: Arms, outcomes: Mapping[str, float | None], amounts: Mapping[str, float] | None
-) -> OutcomeUpdate:
+def read_outcomes(ticket: Ticket, arms: Arms, outcomes: Outcomes, amounts: Amounts | None) -> OutcomeUpdate:
     """What the ticket will hold once these are taken in, checked; changes nothing."""
     given = by_name("outcomes", outcomes)
     if not given:

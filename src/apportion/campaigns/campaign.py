@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from apportion._common import validation
 from apportion.allocation.arms import Arm, by_name
 from apportion.allocation.beliefs import Beliefs
+from apportion.allocation.outcomes import Amounts, Outcomes
 from apportion.allocation.split import Split
 from apportion.campaigns.check import Check, compare
 from apportion.campaigns.creation import add_campaign, campaign_name, creation_payload, divisible_budget, new_arm_name
@@ -142,12 +143,7 @@ class Campaign(CampaignVerbs):
             return split
 
     def record(
-        self,
-        ticket: int,
-        outcomes: Mapping[str, float | None],
-        amounts: Mapping[str, float] | None = None,
-        *,
-        key: str | None = None,
+        self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, key: str | None = None
     ) -> None:
         with self.transactions.write() as transaction:
             if transaction.done_before(key, "outcome", ticket, outcomes=outcomes, amounts=amounts) is not None:
@@ -160,12 +156,7 @@ class Campaign(CampaignVerbs):
                 transaction.append("outcome", _outcomes_payload(outcomes, amounts), held.number, key)
 
     def amend(
-        self,
-        ticket: int,
-        outcomes: Mapping[str, float | None],
-        amounts: Mapping[str, float] | None = None,
-        *,
-        key: str | None = None,
+        self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, key: str | None = None
     ) -> None:
         with self.transactions.write() as transaction:
             if transaction.done_before(key, "amended", ticket, outcomes=outcomes, amounts=amounts) is not None:
@@ -256,14 +247,9 @@ class Campaign(CampaignVerbs):
     # Files and futures
 
     def import_history(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        add_arms: bool = False,
-        again: bool = False,
-        key: str | None = None,
+        self, path: str | os.PathLike[str], *, add_arms: bool = False, again: bool = False, key: str | None = None,
         **columns: str | None,
-    ) -> Imported:
+    ) -> Imported:  # fmt: skip
         from apportion.campaigns.files import import_history
 
         return import_history(self, path, add_arms=add_arms, again=again, key=key, **columns)
@@ -381,7 +367,7 @@ class Campaign(CampaignVerbs):
         return Replay(self._store, self._id)
 
 
-def _outcomes_payload(outcomes: Mapping[str, float | None], amounts: Mapping[str, float] | None) -> dict[str, Any]:
+def _outcomes_payload(outcomes: Outcomes, amounts: Amounts | None) -> dict[str, Any]:
     given = by_name("outcomes", outcomes)
     payload: dict[str, Any] = {
         "outcomes": {name: None if value is None else float(value) for name, value in given.items()}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, Unpack
 
 if TYPE_CHECKING:
     from apportion.allocation.arms import Arm
     from apportion.allocation.beliefs import Beliefs
+    from apportion.allocation.outcomes import Amounts, Outcomes
     from apportion.allocation.split import Split
     from apportion.campaigns.check import Check
     from apportion.campaigns.events import Event
@@ -30,12 +31,7 @@ class CampaignVerbs(Protocol):
         """The next split, of the campaign's budget unless another is given here. Earlier tickets may be open."""
 
     def record(
-        self,
-        ticket: int,
-        outcomes: Mapping[str, float | None],
-        amounts: Mapping[str, float] | None = None,
-        *,
-        key: str | None = None,
+        self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, key: str | None = None
     ) -> None:
         """Record outcomes: in parts, late, in any order; None means that none will come ("no data").
 
@@ -44,12 +40,7 @@ class CampaignVerbs(Protocol):
         """
 
     def amend(
-        self,
-        ticket: int,
-        outcomes: Mapping[str, float | None],
-        amounts: Mapping[str, float] | None = None,
-        *,
-        key: str | None = None,
+        self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, key: str | None = None
     ) -> None:
         """Correct outcomes that were recorded, or the amounts they came from. The old stay in the history."""
 
@@ -85,14 +76,9 @@ class CampaignVerbs(Protocol):
     # Files and futures
 
     def import_history(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        add_arms: bool = False,
-        again: bool = False,
-        key: str | None = None,
+        self, path: str | os.PathLike[str], *, add_arms: bool = False, again: bool = False, key: str | None = None,
         **columns: str | None,
-    ) -> Imported:
+    ) -> Imported:  # fmt: skip
         """Take in a history file: each date becomes a split that was spent, with its outcomes. All or nothing.
 
         `columns` maps the names of the columns (date, arm, amount, outcome), and says `delimiter` and `decimal`.

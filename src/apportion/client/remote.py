@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
 from apportion._common import tables, validation
 from apportion.allocation.arms import Arm, by_name
 from apportion.allocation.beliefs import Beliefs
+from apportion.allocation.outcomes import Amounts, Outcomes
 from apportion.allocation.split import Split
 from apportion.campaigns.check import Check
 from apportion.campaigns.creation import campaign_name
@@ -49,22 +50,12 @@ class RemoteCampaign(CampaignVerbs):
         return rebuild.RemoteSplit(self._write("POST", "splits", content=content, key=key))
 
     def record(
-        self,
-        ticket: int,
-        outcomes: Mapping[str, float | None],
-        amounts: Mapping[str, float] | None = None,
-        *,
-        key: str | None = None,
+        self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, key: str | None = None
     ) -> None:
         self._write("POST", "splits", ticket, "outcomes", content=_outcomes(outcomes, amounts), key=key)
 
     def amend(
-        self,
-        ticket: int,
-        outcomes: Mapping[str, float | None],
-        amounts: Mapping[str, float] | None = None,
-        *,
-        key: str | None = None,
+        self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, key: str | None = None
     ) -> None:
         self._write("PATCH", "splits", ticket, "outcomes", content=_outcomes(outcomes, amounts), key=key)
 
@@ -100,14 +91,9 @@ class RemoteCampaign(CampaignVerbs):
         return rebuild.settings(self._write("PATCH", "settings", content=wanted, key=key))
 
     def import_history(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        add_arms: bool = False,
-        again: bool = False,
-        key: str | None = None,
+        self, path: str | os.PathLike[str], *, add_arms: bool = False, again: bool = False, key: str | None = None,
         **columns: str | None,
-    ) -> Imported:
+    ) -> Imported:  # fmt: skip
         file, content = Path(path), tables.read_bytes(path)
         known = {"date": "date_column", "arm": "arm_column", "amount": "amount_column", "outcome": "outcome_column"}
         for option in columns:
