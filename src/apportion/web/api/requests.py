@@ -1,4 +1,4 @@
-"""What comes in to the API, for the OpenAPI description and for the first look at a request.
+"""Models of requests, for the OpenAPI description and the first check of a request.
 
 Types are checked here; ranges, names and everything with a meaning are checked by the library, so that every refusal
 is the same sentence as on the command line. The bounds in the description are the library's.
@@ -52,7 +52,7 @@ POLICY: dict[str, Any] = {
 
 
 class RequestModel(BaseModel):
-    """What a request brings."""
+    """The body of a request."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 

@@ -1,4 +1,4 @@
-"""What goes out of the API, for the OpenAPI description; the answers themselves are made by the library."""
+"""Models of responses, for the OpenAPI description; the responses themselves are made by the library."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Maybe = float | None
 
 
 class ResponseModel(BaseModel):
-    """What an answer brings."""
+    """The body of a response."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -33,7 +33,7 @@ class Learned(ResponseModel):
     sentence: str
 
 
-class Relative(ResponseModel):
+class BeliefBasis(ResponseModel):
     """What beliefs stand on, as of their own time; `learned` is null where the policy does not learn b and σ."""
 
     sigma: Maybe
@@ -67,8 +67,8 @@ class SplitArm(ArmBelief):
     reason: str
 
 
-class Split(Relative):
-    """A split: amounts add up to the budget; outcomes come home by `ticket`."""
+class Split(BeliefBasis):
+    """A split: amounts add up to the budget; outcomes are recorded by `ticket`."""
 
     campaign: str
     ticket: int
@@ -206,20 +206,20 @@ class Events(ResponseModel):
     next: int | None
 
 
-class Held(Relative):
+class AllBeliefs(BeliefBasis):
     """What is believed about every arm that was not removed; `level` is that of the intervals."""
 
     leader: str | None
     arms: list[ArmBelief]
 
 
-class Beliefs(Held):
+class Beliefs(AllBeliefs):
     """What is believed about every arm that was not removed; `level` is that of the intervals."""
 
     campaign: str
 
 
-class Moment(Held):
+class Moment(AllBeliefs):
     """What was believed after so many periods."""
 
     period: int

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import FormData
 
 from apportion._common import validation
 from apportion._common.formatting import readable
@@ -28,6 +23,7 @@ from apportion.web.pages.actions import typed_of
 from apportion.web.pages.preview import in_words, preview
 from apportion.web.pages.setting_fields import new_fields, policy_names, read
 from apportion.web.pages.shared import Form, campaign_path, go, number, optional, page, share, status_of, text
+from apportion.web.pages.uploaded_history import columns_of, fit_in_form, measured, saved, uploaded
 from apportion.web.shared import db_of, plain
 
 router = APIRouter(include_in_schema=False)
@@ -105,7 +101,8 @@ def submit(request: Request, form: Form, user: PageWriter) -> Response:
         if action == "row":
             return _page(request, user, typed, [*rows, *_blank(1)][:MOST_ROWS])
         if action == "fit":
-            typed, rows = _fitted(form, typed, rows)
+            typed, rows = measured(form, typed, rows)
+            rows = rows[:MOST_ROWS]
             more["fresh_fit"] = True
         elif action == "preview":
             filled = _filled(typed, rows)
@@ -134,7 +131,7 @@ def _page(
     values = {"problems": {}, **more}
     fields = new_fields(typed, ("auto", *(name for name in policy_names(0.5, 1.0, "Odds") if name != "Auto")))
     return page(
-        request, "wizard.html", user, typed=typed, rows=rows, choices=CHOICES, fitted=_fit_in_form(typed),
+        request, "wizard.html", user, typed=typed, rows=rows, choices=CHOICES, fitted=fit_in_form(typed),
         fields=fields, special=SPECIAL,
         special_given=any(fields[name].value not in ("", fields[name].placeholder) for name in SPECIAL), **values,
     )  # fmt: skip
@@ -172,7 +169,7 @@ def _filled(typed: dict[str, str], rows: list[dict[str, str]]) -> Filled:
     if not given("budget"):
         raise InvalidValue("The budget per period is missing: write it in step 1.")
     budget = number(given("budget"), "the budget")
-    fitted = _fit_in_form(typed)
+    fitted = fit_in_form(typed)
     b = world = _b(typed, fitted)
     auto = (given("policy") or "auto").lower() == "auto"
     if typed.get("choice") == "history" and typed.get("take_in") and not typed.get("fix") and auto:
@@ -224,69 +221,6 @@ def _b(typed: dict[str, str], fitted: dict[str, Any] | None) -> float | None:
     return known[choice]
 
 
-# A history
-
-
-def _upload(form: FormData) -> UploadFile | None:
-    file = form.get("history")
-    return file if isinstance(file, UploadFile) and file.filename else None
-
-
-@contextmanager
-def _saved(file: UploadFile) -> Iterator[Path]:
-    """The uploaded file under its own name, for as long as it is looked at."""
-    last = (file.filename or "").replace("\\", "/").rpartition("/")[2]
-    name = "".join(mark for mark in last if mark.isprintable())[-100:].lstrip(".") or "history.csv"
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / name
-        file.file.seek(0)
-        path.write_bytes(file.file.read())
-        yield path
-
-
-def _columns(typed: dict[str, str]) -> dict[str, Any]:
-    names = {name: typed.get(f"column_{name}", "").strip() or name for name in ("arm", "amount", "outcome")}
-    return {**names, "decimal": typed.get("decimal") or None}
-
-
-def _fitted(
-    form: FormData, typed: dict[str, str], rows: list[dict[str, str]]
-) -> tuple[dict[str, str], list[dict[str, str]]]:
-    """Measure b and σ; the result goes along in the form. Arms of the file are taken where none was written."""
-    from apportion.inference.fit import fit_noise
-
-    file = _upload(form)
-    if file is None:
-        raise InvalidValue("Choose a CSV file with columns arm, amount and outcome first.")
-    with _saved(file) as path:
-        fit = fit_noise(path, **_columns(typed))
-    content = {
-        "b": round(fit.b, 4), "sigma": float(f"{fit.sigma:.6g}"), "means": fit.means,
-        "sentences": fit.summary().splitlines(), "file": path.name,
-    }  # fmt: skip
-    known = {**typed, "fitted": json.dumps(content), "choice": "history"}
-    if not any(row["arm"] for row in rows):
-        rows = [{"arm": name, "minimum": "", "maximum": ""} for name in fit.means][:MOST_ROWS]
-    return known, rows
-
-
-def _fit_in_form(typed: dict[str, str]) -> dict[str, Any] | None:
-    """The fit that goes along in the form, if there is one that makes sense."""
-    try:
-        fitted = json.loads(typed.get("fitted") or "null")
-        if fitted is None:
-            return None
-        return {
-            "b": min(max(float(fitted["b"]), 0.0), 1.0),
-            "sigma": float(fitted["sigma"]),
-            "means": {str(arm): float(mean) for arm, mean in dict(fitted["means"]).items()},
-            "sentences": [str(line) for line in list(fitted["sentences"])[:12]],
-            "file": str(fitted["file"]),
-        }
-    except (ValueError, TypeError, LookupError, AttributeError):
-        return None
-
-
 # The campaign
 
 
@@ -298,7 +232,7 @@ def _begin(request: Request, form: FormData, typed: dict[str, str], rows: list[d
     filled, db = _filled(typed, rows), db_of(request)
     if name in Campaign.names(db):
         raise Conflict(f"There is a campaign '{name}' already; choose another name in step 1.")
-    file = _upload(form)
+    file = uploaded(form)
     if not typed.get("take_in"):
         Campaign.create(name, db=db, **filled.options)
         return go(request, f"{campaign_path(name)}#next", f"Campaign {name} is begun. Ask for its first split.")
@@ -306,8 +240,8 @@ def _begin(request: Request, form: FormData, typed: dict[str, str], rows: list[d
         raise InvalidValue(
             "The history is to be taken in, but its file is no longer chosen: choose it again in step 2."
         )
-    columns = {**_columns(typed), "date": typed.get("column_date", "").strip() or "date"}
-    with _saved(file) as path:
+    columns = {**columns_of(typed), "date": typed.get("column_date", "").strip() or "date"}
+    with saved(file) as path:
         read_history(path, **columns)  # what is wrong with it is said before anything is begun
         campaign = Campaign.create(name, db=db, **filled.options)
         done = import_history(campaign, path, add_arms=True, **columns)
