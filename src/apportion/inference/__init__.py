@@ -1,1 +1,1 @@
-"""What data tell of the law: b and σ learned, chances of being best, fits of a history. Decides nothing."""
+"""What data say of the law: b and σ learned, probabilities of being best, fits of a history. Decides nothing."""

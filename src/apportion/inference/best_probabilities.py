@@ -12,8 +12,9 @@ from apportion._common import validation
 from apportion._common.compiled import compiled, kernel
 from apportion.model.sums import MANY_ARMS, Floats
 
-# Gauss–Legendre, eight points on [−1, 1]; tuples of plain numbers, quicker than arrays where nothing is compiled.
-_NODES, _WEIGHTS = (tuple(part.tolist()) for part in np.polynomial.legendre.leggauss(8))
+# Gauss–Legendre on [−1, 1]; tuples of plain numbers, quicker than arrays where nothing is compiled.
+_POINTS = 8
+_NODES, _WEIGHTS = (tuple(part.tolist()) for part in np.polynomial.legendre.leggauss(_POINTS))
 
 # Beyond this many deviations an arm's density does not matter: 1e-15 of its mass.
 _REACH = 8.0
@@ -74,7 +75,7 @@ def probability_best(means: Any, deviations: Any, width: float, result: Any) -> 
             break
         end = min(end, top)
         half = 0.5 * (end - start)
-        for node in range(8):
+        for node in range(_POINTS):
             x = start + half * (1.0 + _NODES[node])
             below = _WEIGHTS[node]
             for arm in range(arms):

@@ -1,9 +1,9 @@
 """The exact law, for Gaussian noise, of the worst monotone weighting of noise.
 
-The supremum over 0 < a_1 <= ... <= a_t of sum(a_s xi_s) / sqrt(sum(a_s^2)) is the norm of the projection of
+The supremum over 0 < a_1 ≤ … ≤ a_t of Σ(a_s ξ_s) / √(Σ(a_s²)) is the norm of the projection of
 the noise on a cone, the type-B Weyl chamber, so its law is a mixture of chi laws whose weights are the
 intrinsic volumes of that cone. It answers the second open question of the paper: the supremum grows as
-sqrt(log t), where Proposition 1 prints log t.
+√(log t), where Proposition 1 prints log t.
 
 `cone_radius` and `supremum` are kernels: bare formulas that run plain and compiled. The others validate.
 """
@@ -40,13 +40,16 @@ _SMALLEST_LEVEL = 1e-100
 _LEVELS = 160
 _PRODUCT = 256  # factors of the generating function that are multiplied one by one
 _POWERS = 16
+# `cone_table` has every count up to this one, and counts 5% apart beyond.
+_EVERY_COUNT_TO = 64
+_TABLE_STEP = 1.05
 
 
 # ---- the law ----
 
 
 def harmonic(n: int) -> float:
-    """H_n = 1 + 1/2 + ... + 1/n, and H_0 = 0.
+    """H_n = 1 + 1/2 + … + 1/n, and H_0 = 0.
 
     >>> round(harmonic(1000), 6)
     7.485471
@@ -78,7 +81,7 @@ def _log_half_ratio(t: Floats) -> Floats:
 def _weights(counts: Floats) -> Floats:
     """Rows of weights v_0 .. v_160, one for each count.
 
-    The factors beyond 256 are exp(sum of (-1)^(j-1) P_j z^j / j) with power sums P_j from the Hurwitz zeta
+    The factors beyond 256 are exp(Σ (−1)^(j−1) P_j z^j / j) with power sums P_j from the Hurwitz zeta
     function; P_2 and on are tiny, so each weight keeps its relative accuracy, also where it is 1e-60.
     """
     from scipy.special import digamma, zeta
@@ -112,15 +115,15 @@ def _chi_scale() -> Floats:
 
 
 def _tail(x: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """P(sup >= x) and its density at each x > 0, for the weights in the row of the same index.
+    """P(sup ≥ x) and its density at each x > 0, for the weights in the row of the same index.
 
-    P(chi2_{k+2} >= x^2) = P(chi2_k >= x^2) + (x^2/2)^(k/2) exp(-x^2/2) / Gamma(k/2 + 1): only positive terms.
+    P(χ²_{k+2} ≥ x²) = P(χ²_k ≥ x²) + (x²/2)^(k/2) exp(−x²/2) / Γ(k/2 + 1): only positive terms.
     """
     from scipy.special import erfc
 
     y = 0.5 * x * x
-    orders = np.arange(_LEVELS + 1) / 2
-    steps = np.exp(orders * np.log(y)[:, None] - y[:, None] - _chi_scale())
+    half_levels = np.arange(_LEVELS + 1) / 2
+    steps = np.exp(half_levels * np.log(y)[:, None] - y[:, None] - _chi_scale())
     tails = np.zeros_like(steps)
     tails[:, 1] = erfc(np.sqrt(y))
     tails[:, 3::2] = steps[:, 1:-2:2]
@@ -128,7 +131,7 @@ def _tail(x: Floats, weights: Floats) -> tuple[Floats, Floats]:
     tails[:, 1::2] = np.cumsum(tails[:, 1::2], axis=1)
     tails[:, 2::2] = np.cumsum(tails[:, 2::2], axis=1)
     tails = np.minimum(tails, 1.0)
-    return np.sum(weights * tails, axis=1), np.sum(weights * steps * (2 * orders), axis=1) / x
+    return np.sum(weights * tails, axis=1), np.sum(weights * steps * (2 * half_levels), axis=1) / x
 
 
 def _quantiles(level: float, counts: Floats) -> Floats:
@@ -154,9 +157,9 @@ def _quantiles(level: float, counts: Floats) -> Floats:
 
 
 def cone_weights(t: int) -> Floats:
-    """v_k, k = 0 .. min(t, 160), with sum of v_k z^k = prod over i <= t of (z + 2i - 1)/(2i).
+    """v_k, k = 0 .. min(t, 160), with Σ v_k z^k = Π over i ≤ t of (z + 2i − 1)/(2i).
 
-    v_k is the chance that the projection of Gaussian noise on the cone 0 <= a_1 <= ... <= a_t has k levels
+    v_k is the chance that the projection of Gaussian noise on the cone 0 ≤ a_1 ≤ … ≤ a_t has k levels
     above zero: a sum of independent Bernoulli(1/(2i)) counts. v_0 = C(2t, t)/4^t. What is cut off at 160 adds
     up to less than 1e-80. Each weight above 1e-100 is exact to 1e-13 of itself; t up to 1e18.
 
@@ -172,9 +175,9 @@ def cone_tail(x: float, t: int) -> float: ...
 @overload
 def cone_tail(x: Floats, t: int) -> Floats: ...
 def cone_tail(x: Any, t: int) -> Any:
-    """P(sup >= x) = sum over k >= 1 of v_k P(chi2_k >= x^2), x > 0; a number or an array of them.
+    """P(sup ≥ x) = Σ over k ≥ 1 of v_k P(χ²_k ≥ x²), x > 0; a number or an array of them.
 
-    Exact for independent standard Gaussian noise (divide x by sigma for another); accurate relatively, deep
+    Exact for independent standard Gaussian noise (divide x by σ for another); accurate relatively, deep
     in the tail. For other sub-Gaussian noise it is not a bound: use `corrected_tail`.
 
     >>> round(cone_tail(1.0, 1), 6)
@@ -190,9 +193,9 @@ def cone_tail(x: Any, t: int) -> Any:
 
 
 def cone_quantile(level: float, t: int) -> float:
-    """The x with P(sup >= x) = level: the inverse of `cone_tail`, 0.0 where level >= P(sup > 0) = 1 - v_0.
+    """The x with P(sup ≥ x) = level: the inverse of `cone_tail`, 0.0 where level ≥ P(sup > 0) = 1 − v_0.
 
-    Gaussian noise, sigma = 1. It grows as sqrt(log t), where Proposition 1 prints log t.
+    Gaussian noise, σ = 1. It grows as √(log t), where Proposition 1 prints log t.
 
     >>> round(cone_quantile(0.001, 1000), 2)
     4.54
@@ -203,9 +206,9 @@ def cone_quantile(level: float, t: int) -> float:
 
 
 def cone_closed_form(level: float, t: int) -> float:
-    """sqrt(H_t / 2) + sqrt(2 log(1/level)), an upper bound on `cone_quantile` for every t.
+    """√(H_t / 2) + √(2 log(1/level)), an upper bound on `cone_quantile` for every t.
 
-    Gaussian noise: E[sup+]^2 <= H_t/2, and the supremum moves at most as far as the noise does (1-Lipschitz).
+    Gaussian noise: E[sup+]² ≤ H_t/2, and the supremum moves at most as far as the noise does (1-Lipschitz).
 
     >>> round(cone_closed_form(0.001, 1000), 2)
     5.65
@@ -223,9 +226,9 @@ def cone_table(horizon: int, level: float) -> tuple[Floats, Floats]:
     """
     horizon = whole("horizon", horizon, low=1, high=_LARGEST_COUNT)
     level = number("level", level, low=_SMALLEST_LEVEL, below=1.0)
-    counts = list(range(1, min(horizon, 64) + 1))
+    counts = list(range(1, min(horizon, _EVERY_COUNT_TO) + 1))
     while counts[-1] < horizon:
-        counts.append(min(horizon, math.ceil(counts[-1] * 1.05)))
+        counts.append(min(horizon, math.ceil(counts[-1] * _TABLE_STEP)))
     grid = np.array(counts, dtype=float)
     # Neighbouring quantiles may differ by less than the solver's last digit: keep them in order.
     return grid, np.maximum.accumulate(_quantiles(level, grid))
@@ -264,11 +267,11 @@ def supremum(noise: Floats) -> float:
 
 
 def cone_supremum(noise: ArrayLike) -> float:
-    """sup over 0 < a_1 <= ... <= a_t of sum(a_s xi_s) / sqrt(sum(a_s^2)), in O(t).
+    """sup over 0 < a_1 ≤ … ≤ a_t of Σ(a_s ξ_s) / √(Σ(a_s²)), in O(t).
 
     Where some sum of the last values is positive, it is the norm of the positive part of the isotonic
     (increasing) regression of the noise. Otherwise it is reached on an edge of the cone, weights (0, ..., 0,
-    1, ..., 1): the largest (sum of the last n values)/sqrt(n), a number at or below 0.
+    1, ..., 1): the largest (sum of the last n values)/√n, a number at or below 0.
 
     >>> cone_supremum([-1.0, 3.0, 4.0]), cone_supremum([-1.0, -1.0])
     (5.0, -1.0)
@@ -283,7 +286,7 @@ def cone_supremum(noise: ArrayLike) -> float:
 
 @kernel
 def cone_radius(t: float, counts: Floats, quantiles: Floats, precision: float, sigma: float) -> float:
-    """sigma q / sqrt(R1), with q the quantile of `cone_table` at the first count at or above t.
+    """σ q / √R1, with q the quantile of `cone_table` at the first count at or above t.
 
     Quantiles grow with t, so rounding t up is on the safe side. Beyond the table's last count the radius is
     infinite: nothing there has been promised. Gaussian noise, shares that never fall.

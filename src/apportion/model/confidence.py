@@ -1,11 +1,11 @@
 """How far an estimate can be from the truth: radii, and bounds on the worst monotone weighting.
 
 Algorithm 1 gives an arm a share that only grows, and that growth is chosen after looking at the noise. What
-has to be controlled is therefore a supremum, over all 0 < a_1 <= ... <= a_t, of sum(a_s xi_s) /
-sqrt(sum(a_s^2)):
+has to be controlled is therefore a supremum, over all 0 < a_1 ≤ … ≤ a_t, of Σ(a_s ξ_s) /
+√(Σ(a_s²)):
 
 * as *printed* in Proposition 1 of the paper (false at t = 1 and t = 2, kept for study);
-* *corrected*: P(sup >= sqrt(h(t)) eps) <= t exp(-eps^2 / 2 sigma^2), any sub-Gaussian noise;
+* *corrected*: P(sup ≥ √(h(t)) ε) ≤ t exp(−ε² / 2 σ²), any sub-Gaussian noise;
 * *cone*: the exact law for Gaussian noise, in `apportion.model.cone` and offered here too;
 * *anytime*: needs no monotone shares, holds for all periods at once, and goes with the information-weighted
   mean.
@@ -58,7 +58,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-_EXACT_GROWTH = 64
+_EXACT_GROWTH = 64  # to here h is summed term by term, from here on it is a series
 
 
 @kernel
@@ -83,7 +83,7 @@ _GROWTH = _growth_table()
 
 @kernel
 def monotone_growth(t: float) -> float:
-    """h(t) = sum over s <= t of (sqrt(s) - sqrt(s-1))^2, which is (log t)/4 + 0.99766 + 1/(384 t^2) - ...
+    """h(t) = Σ over s ≤ t of (√s − √(s−1))², which is (log t)/4 + 0.99766 + 1/(384 t²) − …
 
     The factor by which monotone weights chosen in hindsight widen a squared radius. Between whole counts
     (they arise when the past is forgotten) it is linear up to 64 and follows the series beyond; below 1 it is
@@ -93,7 +93,7 @@ def monotone_growth(t: float) -> float:
     (1.1716, 2.7246)
     """
     x = max(float(t), 1.0)
-    if x >= 64.0:
+    if x >= _EXACT_GROWTH:
         return _growth_series(x)
     below = int(x)
     return float(_GROWTH[below] + (x - below) * (_GROWTH[below + 1] - _GROWTH[below]))
@@ -101,7 +101,7 @@ def monotone_growth(t: float) -> float:
 
 @kernel
 def printed_radius(t: float, horizon: float, precision: float, sigma: float) -> float:
-    """2 sqrt(3) sigma sqrt(log t log T) / sqrt(R1), as Algorithm 1 prints it.
+    """2 √3 σ √(log t log T) / √R1, as Algorithm 1 prints it.
 
     It is 0 at t = 1, so exactly one arm survives the first period and regret is linear: for study only.
 
@@ -116,10 +116,10 @@ def printed_radius(t: float, horizon: float, precision: float, sigma: float) -> 
 
 @kernel
 def corrected_radius(t: float, log_inverse_delta: float, precision: float, sigma: float) -> float:
-    """sigma sqrt(2 h(t) log(1/delta)) / sqrt(R1), infinite while nothing is observed.
+    """σ √(2 h(t) log(1/δ)) / √R1, infinite while nothing is observed.
 
-    Sub-Gaussian noise, shares that never fall. One side fails with probability at most t delta at period t;
-    Algorithm 1 takes delta = T^-4, so log(1/delta) = 4 log T. Not valid for shares that may fall.
+    Sub-Gaussian noise, shares that never fall. One side fails with probability at most t δ at period t;
+    Algorithm 1 takes δ = T^(−4), so log(1/δ) = 4 log T. Not valid for shares that may fall.
 
     >>> round(corrected_radius(1.0, 4 * math.log(1000.0), 1.0, 1.0), 4)
     7.4338
@@ -131,10 +131,10 @@ def corrected_radius(t: float, log_inverse_delta: float, precision: float, sigma
 
 @kernel
 def anytime_radius(information: float, log_inverse_delta: float, rho: float, sigma: float) -> float:
-    """sigma sqrt((B + rho)(log(1 + B/rho) + 2 log(1/delta))) / B, infinite at B = 0.
+    """σ √((B + ρ)(log(1 + B/ρ) + 2 log(1/δ))) / B, infinite at B = 0.
 
     Sub-Gaussian noise, any predictable shares; both sides and all periods at once fail with probability at
-    most delta, around the information-weighted mean. Fails when `rho` > 0 is chosen after seeing the data.
+    most δ, around the information-weighted mean. Fails when `rho` > 0 is chosen after seeing the data.
 
     >>> round(anytime_radius(100.0, math.log(20.0), 10.0, 1.0), 4)
     0.3038
@@ -147,7 +147,7 @@ def anytime_radius(information: float, log_inverse_delta: float, rho: float, sig
 
 @kernel
 def anytime_rho(information: float, log_inverse_delta: float) -> float:
-    """v / (2 log(1/delta) + log(1 + 2 log(1/delta))): the rho with the tightest `anytime_radius` at B = v.
+    """v / (2 log(1/δ) + log(1 + 2 log(1/δ))): the ρ with the tightest `anytime_radius` at B = v.
 
     >>> round(anytime_rho(100.0, math.log(20.0)), 3)
     12.601
@@ -159,7 +159,7 @@ def anytime_rho(information: float, log_inverse_delta: float) -> float:
 
 
 def corrected_tail(x: float, t: int, sigma: float = 1.0) -> float:
-    """min(1, t exp(-x^2 / (2 sigma^2 h(t)))) >= P(sup >= x), for sub-Gaussian noise and every t >= 1.
+    """min(1, t exp(−x² / (2 σ² h(t)))) ≥ P(sup ≥ x), for sub-Gaussian noise and every t ≥ 1.
 
     >>> round(corrected_tail(8.6766, 1000), 6)
     0.001
@@ -171,7 +171,7 @@ def corrected_tail(x: float, t: int, sigma: float = 1.0) -> float:
 
 
 def corrected_quantile(level: float, t: int) -> float:
-    """sqrt(2 h(t) log(t / level)): the x at which `corrected_tail` is `level` (sigma = 1).
+    """√(2 h(t) log(t / level)): the x at which `corrected_tail` is `level` (σ = 1).
 
     >>> round(corrected_quantile(0.001, 1000), 2)
     8.68
@@ -182,9 +182,9 @@ def corrected_quantile(level: float, t: int) -> float:
 
 
 def printed_tail(x: float, t: int, sigma: float = 1.0) -> float:
-    """exp(-eps^2 / 2 sigma^2) with eps = x / (sqrt(3/2) log t): Proposition 1 as printed. It is not a bound.
+    """exp(−ε² / 2 σ²) with ε = x / (√(3/2) log t): Proposition 1 as printed. It is not a bound.
 
-    False at t = 1 (log 1 = 0: it says P(sup >= x) = 0 for every x > 0) and at t = 2 from eps = 3.11.
+    False at t = 1 (log 1 = 0: it says P(sup ≥ x) = 0 for every x > 0) and at t = 2 from ε = 3.11.
 
     >>> printed_tail(0.1, 1)
     0.0
@@ -201,7 +201,7 @@ def printed_tail(x: float, t: int, sigma: float = 1.0) -> float:
 
 
 def printed_quantile(level: float, t: int) -> float:
-    """sqrt(3/2) log t sqrt(2 log(1/level)): the x at which `printed_tail` is `level` (sigma = 1).
+    """√(3/2) log t √(2 log(1/level)): the x at which `printed_tail` is `level` (σ = 1).
 
     >>> round(printed_quantile(0.001, 1000), 1)
     31.4
@@ -213,7 +213,7 @@ def printed_quantile(level: float, t: int) -> float:
 def anytime_interval(
     mean: float, information: float, sigma: float = 1.0, delta: float = 0.05, rho: float = 1.0
 ) -> tuple[float, float]:
-    """mean -/+ `anytime_radius`: covers mu at all periods at once with probability at least 1 - delta.
+    """mean ∓ `anytime_radius`: covers μ at all periods at once with probability at least 1 − δ.
 
     For the information-weighted mean Z/B, sub-Gaussian noise, any predictable shares. `rho` must be fixed
     before the data (`anytime_rho` tunes it for the information you expect). Not valid for the other

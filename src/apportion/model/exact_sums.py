@@ -29,6 +29,8 @@ SHORTEST_HALF_LIFE = 1e-3
 
 # After so many halvings every number is 0.
 _NOTHING_LEFT = 5000
+# Weights grow by 2 with every half-life; after so many the sums are scaled down, by a power of two and so exactly.
+_MOST_HALVINGS = 64
 
 # Terms are held to this size so that no sum can reach infinity and spoil the exact arithmetic.
 _LARGEST = 1e300
@@ -118,7 +120,7 @@ class Statistics:
         self.period += validation.whole("periods", periods, low=0)
         if self.half_life is not None:
             halvings = int(self.period // self.half_life) - self._anchor
-            if halvings > 64:  # a power of two: exact
+            if halvings > _MOST_HALVINGS:
                 self._limbs, self._anchor = (
                     np.ldexp(self._limbs, -min(halvings, _NOTHING_LEFT)),
                     self._anchor + halvings,
@@ -175,7 +177,8 @@ class Statistics:
                 row[:] = term
             if observed is not None:
                 increments *= observed
-            largest = _LARGEST if self.half_life is None else _LARGEST * 2.0**-66  # weights stay below 2^66
+            # Between two scalings weights stay below 2^(64 + 2).
+            largest = _LARGEST if self.half_life is None else _LARGEST * 2.0 ** -(_MOST_HALVINGS + 2)
             if not np.abs(increments).max() <= largest:
                 np.nan_to_num(increments, copy=False)  # 0·∞, an outcome of 0 from an amount below 1e-308
                 np.clip(increments, -largest, largest, out=increments)

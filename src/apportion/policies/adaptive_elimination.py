@@ -49,11 +49,7 @@ class AdaptiveElimination(Policy):
     split: str = parameter(OneOf(("even", "leader"), "what the arms in the race get"), default="even")
 
     rule = "splits over the arms that may still be the best, and keeps an eye on the others"
-
-    @property
-    def reads(self) -> Any:
-        """The sums that the decision looks at."""
-        return InformationSums
+    reads = InformationSums
 
     class Record(NamedTuple):
         """The parameters with the floor's exponent resolved, and whether a leader takes the rest."""

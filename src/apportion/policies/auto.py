@@ -62,7 +62,7 @@ class Auto(Policy):
     sigma: float | None = parameter(NOISE_LEVEL, default=None)
     horizon: int | None = parameter(HORIZON, default=None)
 
-    rule = "divides by the odds or pools, as b says, and learns b and σ where they are not given"
+    rule = "spreads the budget to keep learning, and gives more to what returns more"
 
     class Record(NamedTuple):
         """σ is 0 where it is to be learned; the horizon is 0 where it is unknown."""

@@ -211,7 +211,7 @@ def _record_type(cls: type[Policy]) -> type:
 
 
 def known_horizon(policy: str, own: int | None, given: int | None) -> int:
-    """The number of periods a policy was told, or the run's; an error where neither is known."""
+    """The number of periods a policy was given, or the run's; an error where neither is known."""
     horizon = own if own is not None else given
     if horizon is None:
         raise InvalidValue(f"`horizon` must be given to {policy}, the number of periods to come; got None.")

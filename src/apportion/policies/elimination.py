@@ -64,11 +64,7 @@ class SuccessiveElimination(Policy):
     )
 
     rule = "splits evenly over the arms that can still be the best"
-
-    @property
-    def reads(self) -> Any:
-        """The sums that the decision looks at."""
-        return RewardSums
+    reads = RewardSums
 
     class Record(NamedTuple):
         """What the kernel needs: which of `RADII` as a number, and the level it is taken at."""

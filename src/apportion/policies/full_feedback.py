@@ -32,11 +32,7 @@ class FollowTheLeader(Policy):
 
     rule = "gives the leader everything but a glance at the others"
     needs = "Made for b = 1; below that a wrong leader can stay for ever."
-
-    @property
-    def reads(self) -> Any:
-        """The sums that the decision looks at."""
-        return InformationSums
+    reads = InformationSums
 
     def allocate(self, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """The leader takes all that is not a glance."""
@@ -69,11 +65,7 @@ class Hedge(Policy):
 
     rule = "weighs every arm by the exponential of what it would have earned"
     needs = "Needs b = 1 (full feedback)."
-
-    @property
-    def reads(self) -> Any:
-        """The sums that the decision looks at."""
-        return RatioSums
+    reads = RatioSums
 
     def __post_init__(self) -> None:
         super().__post_init__()

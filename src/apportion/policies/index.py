@@ -42,6 +42,8 @@ class IndexPolicy(Policy, abstract=True):
     `optimism` in place of `allocate`; as there, `self` is the record that compiled code sees.
     """
 
+    reads = InformationSums
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         implements(grade, cls.Record)(cls.grade)
@@ -59,11 +61,6 @@ class IndexPolicy(Policy, abstract=True):
         """Whether, in a run of so many periods, the grade of an arm changes with its own outcomes only."""
         del horizon
         return True
-
-    @property
-    def reads(self) -> Any:
-        """The sums that a grade is made of."""
-        return InformationSums
 
     def allocate(self, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """The largest index takes all."""

@@ -53,11 +53,7 @@ class InformationMatching(Policy):
     floor: float | None = parameter(FLOOR, default=None)
 
     rule = "gives each arm a share that grows with its chance of being the best"
-
-    @property
-    def reads(self) -> Any:
-        """The sums that the decision looks at."""
-        return InformationSums
+    reads = InformationSums
 
     class Numbers(NamedTuple):
         """The parameters with tilt and floor resolved."""

@@ -21,12 +21,8 @@ class Oracle(Policy):
 
     means: tuple[float, ...] = parameter(NumberPerArm())
 
-    rule = "puts everything on the arm that it was told is best"
-
-    @property
-    def reads(self) -> Any:
-        """The sums that the decision looks at."""
-        return InformationSums
+    rule = "puts everything on the arm that is known to be the best"
+    reads = InformationSums
 
     def initial_memory(self, arms: int) -> Floats:
         """The means themselves: they belong to the arms, and travel with them."""

@@ -76,16 +76,8 @@ class Thompson(Policy):
     sigma: float = parameter(NOISE_LEVEL, default=1.0)
 
     rule = "puts everything on one arm, drawn with its probability of being best"
-
-    @property
-    def reads(self) -> Any:
-        """The sums that the decision looks at."""
-        return InformationSums
-
-    @property
-    def randomised(self) -> bool:
-        """It draws."""
-        return True
+    reads = InformationSums
+    randomised = True
 
     def allocate(self, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """One draw per arm; the largest takes all."""

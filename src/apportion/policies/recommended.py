@@ -66,10 +66,7 @@ class Recommended(Policy):
         pool: bool
         horizon: int
 
-    @property
-    def reads(self) -> Any:
-        """The sums that the decision looks at."""
-        return InformationSums
+    reads = InformationSums
 
     def prepared(self, arms: int, horizon: int | None) -> Any:
         """Resolve the exponents; a horizon of 0 is unknown."""

@@ -19,11 +19,7 @@ class Uniform(Policy):
     """
 
     rule = "splits evenly, whatever comes back"
-
-    @property
-    def reads(self) -> Any:
-        """The sums that the decision looks at."""
-        return InformationSums
+    reads = InformationSums
 
     def allocate(self, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """1/K each."""

@@ -1,6 +1,6 @@
 """Upper bounds on the regret of `AdaptiveElimination`, of both kinds; the proofs are in docs/theory.md.
 
-Throughout beta = 2 - 2b, L_t = 2 log(K (t+1)), c the scale of the radii r_i = c sigma sqrt(L_t / B_i), and
+Throughout β = 2 − 2b, L_t = 2 log(K (t+1)), c the scale of the radii r_i = c σ √(L_t / B_i), and
 p_t = `race_failure_probability`, a bound on the chance that a radius fails in the second half of periods 1..t.
 """
 
@@ -21,10 +21,10 @@ _CONSTANTS = {"leader": (16.0, 48.0), "even": (64.0, 16.0)}
 
 
 def race_failure_probability(t: int, arms: int, b: float, scale: float = 1.0) -> float:
-    """p_t >= P(some |mu*_i - mu_i| > r_i in one of the periods t/2 .. t), any predictable shares, period 1 even.
+    """p_t ≥ P(some |μ*_i − μ_i| > r_i in one of the periods t/2 .. t), any predictable shares, period 1 even.
 
-    p_t = min(1, 2 K sqrt(e) N exp(-x)), x = c^2 log(K (t+2)/2), with N = ceil(log((t-1) K^(2-2b)) / (4 log(1 +
-    1/sqrt(2x)))) slices of the range of B, at least 1. Sub-Gaussian noise, t >= 2. For c = 1 it is of order
+    p_t = min(1, 2 K √e N exp(−x)), x = c² log(K (t+2)/2), with N = ceil(log((t−1) K^(2−2b)) / (4 log(1 +
+    1/√(2x)))) slices of the range of B, at least 1. Sub-Gaussian noise, t ≥ 2. For c = 1 it is of order
     log(t)^1.5 / t: the sum over t is finite only for c > 1.
 
     >>> round(race_failure_probability(100_000, arms=5, b=0.75), 5)
@@ -56,7 +56,7 @@ def _failure_sum(log_end: float, arms: int, beta: float, scale: float) -> float:
     total = float(np.sum(_failures(np.arange(2.0, last + 1), arms, beta, scale)))
     if log_end <= math.log(_SUMMED):
         return total
-    # (t+2)^-p is below the integral of s^-p over (t, t+1), so the blocks' ends need not be whole numbers.
+    # (t+2)^(−p) is below the integral of s^(−p) over (t, t+1), so the blocks' ends need not be whole numbers.
     power = scale * scale
     first, end = math.log(_SUMMED + 1), log_end + math.log1p(math.exp(-log_end))
     edges = [first]
@@ -85,21 +85,21 @@ def adaptive_regret_bound(
 ) -> float:
     """An upper bound on the expected regret of `AdaptiveElimination` after T periods (None: for ever).
 
-    With D_i the gaps, D their mean over all K arms, d the smallest positive and M the largest one, F = sum over
-    t <= T of t^(-alpha) (1 where there is no floor), P(T) = p_2 + ... + p_T:
+    With Δ_i the gaps, D their mean over all K arms, d the smallest positive and M the largest one, F = Σ over
+    t ≤ T of t^(−α) (1 where there is no floor), P(T) = p_2 + … + p_T:
 
-    * `kind="gaps"`, `split="leader"`: D F + c^2 sigma^2 K^(2-2b) L_T [16/d + (48/K) sum 1/D_i] + M P(T)
-    * `kind="gaps"`, `split="even"`: D F + K D + c^2 sigma^2 L_T [64 K^(2-2b)/d + 16 sum 1/D_i] + M P(T)
-    * `kind="worst"`, `split="leader"`: D F + 4 (1 + sqrt 2) c sigma K^(1-b) sqrt(T L_T) + M P(T)
-    * `kind="worst"`, `split="even"`: D F + 2 K D + 4 sqrt(2) c sigma K^(1-b) sqrt(T L_T)
-      + 2 c sigma sqrt((K-1) T L_T log2 T) + M P(T)
-    * `kind="worst"`, b = 1, either split: D F + 8 c sigma sqrt(T L_T) + M P(T)
+    * `kind="gaps"`, `split="leader"`: D F + c² σ² K^(2−2b) L_T [16/d + (48/K) Σ 1/Δ_i] + M P(T)
+    * `kind="gaps"`, `split="even"`: D F + K D + c² σ² L_T [64 K^(2−2b)/d + 16 Σ 1/Δ_i] + M P(T)
+    * `kind="worst"`, `split="leader"`: D F + 4 (1 + √2) c σ K^(1−b) √(T L_T) + M P(T)
+    * `kind="worst"`, `split="even"`: D F + 2 K D + 4 √2 c σ K^(1−b) √(T L_T)
+      + 2 c σ √((K−1) T L_T log2 T) + M P(T)
+    * `kind="worst"`, b = 1, either split: D F + 8 c σ √(T L_T) + M P(T)
 
-    With a floor 1 < alpha < 1/(2-2b), `gaps` stops growing at a period tau where the floor alone has told the arms
-    apart: T becomes tau and sum_i 2 D_i tau exp(-a_i (tau^g - 1)/g)/(a_i tau^g - 1 + g) is added,
-    a_i = D_i^2/(32 sigma^2 K^(2-2b)), g = 1 - alpha (2-2b). `worst` reads M alone: give `means`, or `arms` and
-    `max_gap`. Sub-Gaussian noise, b in [1/2, 1]; the policy must know b and sigma (or overstate sigma, and then the
-    bound takes the overstated one). Says nothing useful for c well below 1, where P(T) grows as T^(1 - c^2).
+    With a floor 1 < α < 1/(2−2b), `gaps` stops growing at a period τ where the floor alone has told the arms
+    apart: T becomes τ and Σ_i 2 Δ_i τ exp(−a_i (τ^g − 1)/g)/(a_i τ^g − 1 + g) is added,
+    a_i = D_i²/(32 σ² K^(2−2b)), g = 1 − α (2−2b). `worst` reads M alone: give `means`, or `arms` and
+    `max_gap`. Sub-Gaussian noise, b in [1/2, 1]; the policy must know b and σ (or overstate σ, and then the
+    bound takes the overstated one). Says nothing useful for c well below 1, where P(T) grows as T^(1 − c²).
 
     >>> round(adaptive_regret_bound([0.5, 0, 0, 0, 0], b=0.75, split="leader"))
     18881
@@ -125,7 +125,7 @@ def adaptive_regret_bound(
     if max(gaps) == 0:
         return 0.0
     start = math.fsum(gaps) / k * _floor_sum(alpha, horizon)
-    width = 2 * math.log(sigma) + 2 * math.log(scale) + beta * math.log(k)  # log(c^2 sigma^2 K^beta)
+    width = 2 * math.log(sigma) + 2 * math.log(scale) + beta * math.log(k)  # log(c² σ² K^β)
     if kind == "worst":
         return start + _worst(gaps, end, split, width, beta, scale)
     positive = [gap for gap in gaps if gap > 0]
@@ -141,7 +141,7 @@ def adaptive_regret_bound(
     if not growing:
         cut = _settled(min(positive), width, scale, k, 1 - alpha * beta)
         if cut < end:
-            # a_i has sigma but not c in it
+            # a_i has σ but not c in it
             shift = 2 * math.log(scale) - width - math.log(32)
             tails = [stretched_tail(2 * math.log(gap) + shift, 1 - alpha * beta, cut) for gap in positive]
             late = math.fsum(exponential(math.log(2 * gap) + tail) for gap, tail in zip(positive, tails))
@@ -176,7 +176,7 @@ def _floor_sum(alpha: float, horizon: int | None) -> float:
 def _worst(gaps: tuple[float, ...], end: float, split: str, width: float, beta: float, scale: float) -> float:
     """The gap-independent bound without what the floors cost."""
     k = len(gaps)
-    root = 0.5 * (width + end + math.log(_log_width(end, k)))  # log of c sigma K^(1-b) sqrt(T L_T)
+    root = 0.5 * (width + end + math.log(_log_width(end, k)))  # log of c σ K^(1−b) √(T L_T)
     fails = max(gaps) * _failure_sum(end, k, beta, scale)
     if beta == 0:  # every arm is seen in full, whatever its share
         return fails + 8 * exponential(root)

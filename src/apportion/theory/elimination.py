@@ -25,16 +25,16 @@ def elimination_regret_bound(
 ) -> float:
     """Theorem 2, an upper bound on the regret of Algorithm 1 (give `means`, or `arms` and `max_gap`).
 
-    With D the largest gap, H_K harmonic and C(K, b) of Lemma 2, for T >= K and b in [1/2, 1]:
+    With D the largest gap, H_K harmonic and C(K, b) of Lemma 2, for T ≥ K and b in [1/2, 1]:
 
-    * `printed`: D + 4 sqrt(6) sigma log T K^(1-b) sqrt(T/(1-b)), b < 1. The literal algorithm violates it.
+    * `printed`: D + 4 √6 σ log T K^(1−b) √(T/(1−b)), b < 1. The literal algorithm violates it.
     * `repaired`: the same with D (1 + H_K); holds for the printed radius if no arm is dropped before t = 3.
-    * `corrected`: D (1 + H_K) + 4 sigma sqrt(8 h(T) log T T C(K, b)), for the corrected radius at delta =
-      T^-4.
-    * `anytime`: D (1 + H_K) + 4 sigma sqrt(2 [2 log(KT) + log(1 + T K^(2-2b))] T C(K, b)), for the anytime
-      radius with rho = K^(2b-2) and delta = 1/(KT).
+    * `corrected`: D (1 + H_K) + 4 σ √(8 h(T) log T T C(K, b)), for the corrected radius at δ =
+      T^(−4).
+    * `anytime`: D (1 + H_K) + 4 σ √(2 [2 log(KT) + log(1 + T K^(2−2b))] T C(K, b)), for the anytime
+      radius with ρ = K^(2b−2) and δ = 1/(KT).
 
-    Independent sub-Gaussian noise. Says nothing of other levels, or of a radius with too small a sigma.
+    Independent sub-Gaussian noise. Says nothing of other levels, or of a radius with too small a σ.
 
     >>> round(elimination_regret_bound([0.5, 0.0], horizon=10**6, b=0.75))
     110352
@@ -61,9 +61,9 @@ def elimination_regret_bound(
 
 
 def printed_elimination_regret(means: Sequence[float], b: float, horizon: int, sigma: float = 1.0) -> float:
-    """The exact regret of Algorithm 1 as printed: mean gap + (T-1) sum of D_i P_i, linear in T.
+    """The exact regret of Algorithm 1 as printed: mean gap + (T−1) Σ Δ_i P_i, linear in T.
 
-    P_i = P(i = argmax_j mu_j + sigma K^(1-b) xi_j), Gaussian noise: the printed radius is 0 at t = 1, so the
+    P_i = P(i = argmax_j μ_j + σ K^(1−b) ξ_j), Gaussian noise: the printed radius is 0 at t = 1, so the
     best of one noisy look is kept for ever. Any b in [0, 1].
 
     >>> round(printed_elimination_regret([0.5, 0, 0, 0, 0], b=0.75, horizon=1000) / 1000, 3)

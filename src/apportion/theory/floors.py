@@ -1,6 +1,6 @@
 """What a floor under every share is worth: finite regret for b > 1/2; the proof is in docs/theory.md.
 
-A floor t^(-alpha)/K with 1 < alpha < 1/(2-2b) costs a finite amount of resource, while the information about every
+A floor t^(−α)/K with 1 < α < 1/(2−2b) costs a finite amount of resource, while the information about every
 arm grows without end, so that a wrong leader is found out.
 """
 
@@ -13,7 +13,7 @@ from apportion._common.compiled import kernel
 from apportion._common.validation import number, refuse
 from apportion.theory.inputs import exponential, gaps_of
 
-# Where b nears 1, kappa = 1/(2-2b) grows without bound; from here on it is as good as infinite.
+# Where b nears 1, κ = 1/(2−2b) grows without bound; from here on it is as good as infinite.
 LARGEST_KAPPA = 10.0
 
 
@@ -30,9 +30,9 @@ def recommended_floor(b: float) -> float:
 
 
 def floor_exponent(b: float) -> float:
-    """alpha = (1 + kappa)/2, kappa = min(1/(2-2b), 10): the floor t^(-alpha)/K of our policies.
+    """α = (1 + κ)/2, κ = min(1/(2−2b), 10): the floor t^(−α)/K of our policies.
 
-    Between 1 (finite cost) and 1/(2-2b) (unbounded information) for b > 1/2; 0, no floor, at b <= 1/2.
+    Between 1 (finite cost) and 1/(2−2b) (unbounded information) for b > 1/2; 0, no floor, at b ≤ 1/2.
 
     >>> floor_exponent(0.75), floor_exponent(1.0), floor_exponent(0.5)
     (1.5, 5.5, 0.0)
@@ -45,14 +45,14 @@ def floor_regret_bound(
 ) -> float:
     """A bound on the regret of `Recommended`, `Odds` and `Maillard` for b > 1/2 that does not grow with T.
 
-    Sum over gaps D_i > 0 of D_i [zeta(alpha)/K + (2 + rival) I_i], I_i = integral from 1 of exp(-a_i (s^g - 1)/g) ds
-    <= min(e^(a_i/g) Gamma(1 + 1/g) (g/a_i)^(1/g), 1/(a_i - 1 + g) where positive), with
-    a_i = D_i^2/(32 sigma^2 (2K)^(2-2b)), g = 1 - alpha (2-2b).
+    Sum over gaps Δ_i > 0 of Δ_i [ζ(α)/K + (2 + rival) I_i], I_i = integral from 1 of exp(−a_i (s^g − 1)/g) ds
+    ≤ min(e^(a_i/g) Γ(1 + 1/g) (g/a_i)^(1/g), 1/(a_i − 1 + g) where positive), with
+    a_i = D_i²/(32 σ² (2K)^(2−2b)), g = 1 − α (2−2b).
 
-    For any policy that splits the first period evenly, gives every arm at least t^(-alpha)/(2K), and an arm other
-    than the leader (by the information-weighted mean) at most t^(-alpha)/K + rival exp(-z^2/4), z the distance to
+    For any policy that splits the first period evenly, gives every arm at least t^(−α)/(2K), and an arm other
+    than the leader (by the information-weighted mean) at most t^(−α)/K + rival exp(−z²/4), z the distance to
     the leader in standard deviations: `rival` is max(2-2b, 0.1) for `Recommended`, and 1 for `Odds` and
-    `Maillard` at a tilt of at least 1/2. Sub-Gaussian noise, b and sigma known. It shows that regret is finite
+    `Maillard` at a tilt of at least 1/2. Sub-Gaussian noise, b and σ known. It shows that regret is finite
     and is useless as a forecast: it is of the size of Theorem 4, where the measured regret is that of the best
     policies known.
 
@@ -79,9 +79,9 @@ def floor_regret_bound(
 
 
 def stretched_tail(log_a: float, g: float, log_start: float = 0.0) -> float:
-    """The log of a bound on the integral of exp(-a (s^g - 1)/g) from exp(log_start) >= 1 on, 0 < g <= 1.
+    """The log of a bound on the integral of exp(−a (s^g − 1)/g) from exp(log_start) ≥ 1 on, 0 < g ≤ 1.
 
-    The smaller of e^(a/g) Gamma(1 + 1/g) (g/a)^(1/g), the integral from 0, and s exp(-a (s^g - 1)/g)/(a s^g - 1 + g)
+    The smaller of e^(a/g) Γ(1 + 1/g) (g/a)^(1/g), the integral from 0, and s exp(−a (s^g − 1)/g)/(a s^g − 1 + g)
     at the start, where that is positive.
 
     >>> math.exp(stretched_tail(0.0, 1.0))

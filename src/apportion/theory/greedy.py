@@ -10,10 +10,10 @@ from apportion.theory.inputs import exponential, gaps_of
 
 
 def greedy_exponent(b: float, epsilon: float | None = None) -> float:
-    """alpha = 1 + eps/(2 - 2b), the power of t at which Algorithm 2 lets the other shares fall; 2 at b = 1.
+    """α = 1 + ε/(2 − 2b), the power of t at which Algorithm 2 lets the other shares fall; 2 at b = 1.
 
-    Needs b > 1/2 and eps in (0, 2b - 1), so that 1 < alpha < 1/(2 - 2b); None takes the middle, b - 1/2. At b
-    = 1 every finite alpha > 1 does, and eps is not used.
+    Needs b > 1/2 and ε in (0, 2b − 1), so that 1 < α < 1/(2 − 2b); None takes the middle, b − 1/2. At b
+    = 1 every finite α > 1 does, and ε is not used.
 
     >>> greedy_exponent(0.75, 0.25), greedy_exponent(1.0)
     (1.5, 2.0)
@@ -24,7 +24,7 @@ def greedy_exponent(b: float, epsilon: float | None = None) -> float:
 
 
 def small_epsilon(b: float) -> float:
-    """(2b - 1)/10, a tenth of the allowed range: what `EpsilonGreedy` takes where no eps is given.
+    """(2b − 1)/10, a tenth of the allowed range: what `EpsilonGreedy` takes where no ε is given.
 
     >>> small_epsilon(0.75)
     0.05
@@ -43,20 +43,20 @@ def greedy_regret_bound(
     sigma: float = 1.0,
     form: str = "corrected",
 ) -> float:
-    """Theorem 4, a bound on the regret of Algorithm 2 that does not grow with T: a sum over gaps D_i > 0.
+    """Theorem 4, a bound on the regret of Algorithm 2 that does not grow with T: a sum over gaps Δ_i > 0.
 
-    With g = 1 - alpha (2-2b), which is 2b - 1 - eps (1 at b = 1), and m = ceil(1/(2b - 1 - eps)):
+    With g = 1 − α (2−2b), which is 2b − 1 − ε (1 at b = 1), and m = ceil(1/(2b − 1 − ε)):
 
-    * `printed`: D_i [2(1-b+eps)/(K eps) + 2^(m+4) + 8 (16 sigma^2 K^(2-2b) m / D_i^2)^m]. The paper's sums
+    * `printed`: Δ_i [2(1−b+ε)/(K ε) + 2^(m+4) + 8 (16 σ² K^(2−2b) m / D_i²)^m]. The paper's sums
       include the best arm, which makes them infinite; here they do not.
-    * `corrected`: D_i [zeta(alpha)/K + 2 Gamma(1 + 1/g) a^(-1/g)], a = D_i^2 / (16 sigma^2 K^(2-2b)).
-    * `sharp`: the same with 8 for 16, since the sum of s^(1-g) over s <= t is at most t^(2-g), not twice
+    * `corrected`: Δ_i [ζ(α)/K + 2 Γ(1 + 1/g) a^(−1/g)], a = D_i² / (16 σ² K^(2−2b)).
+    * `sharp`: the same with 8 for 16, since the sum of s^(1−g) over s ≤ t is at most t^(2−g), not twice
       that.
-    * `information`, for a leader by the information-weighted mean: D_i [zeta(alpha)/K + 2 I],
-      I = integral from 1 of exp(-c (s^g - 1)) <= e^c Gamma(1 + 1/g) c^(-1/g), and <= (1/g)/(c + 1 - 1/g)
-      where that is positive; c = D_i^2 / (8 sigma^2 g K^(2-2b)).
+    * `information`, for a leader by the information-weighted mean: Δ_i [ζ(α)/K + 2 I],
+      I = integral from 1 of exp(−c (s^g − 1)) ≤ e^c Γ(1 + 1/g) c^(−1/g), and ≤ (1/g)/(c + 1 − 1/g)
+      where that is positive; c = D_i² / (8 σ² g K^(2−2b)).
 
-    Sub-Gaussian noise, b in (1/2, 1], eps in (0, 2b - 1). A guarantee, not a forecast: real regret is far
+    Sub-Gaussian noise, b in (1/2, 1], ε in (0, 2b − 1). A guarantee, not a forecast: real regret is far
     smaller.
 
     >>> f"{greedy_regret_bound([0.5, 0.0], b=0.75, epsilon=0.25):.3g}"
@@ -76,7 +76,7 @@ def greedy_regret_bound(
     for gap in gaps:
         if gap <= 0:
             continue
-        squared = 2 * math.log(gap) - noise  # log(D^2 / (sigma^2 K^(2-2b)))
+        squared = 2 * math.log(gap) - noise  # log(D² / (σ² K^(2−2b)))
         if form == "printed":
             m = math.ceil(1 / rest - 1e-9)  # 1/0.4999999999999998 must not become 3
             cost = 2 * (1 - b + epsilon) / (len(gaps) * epsilon) + exponential((m + 4) * math.log(2))

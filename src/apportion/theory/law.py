@@ -1,7 +1,7 @@
 """The model: what a share tells (divergence lemma), the toy example, the example that led to Algorithm 2.
 
 The divergence lemma (KL-divergence decomposition) stands in the paper's appendix, the toy example in its
-problem formulation, and the example A_t = t^(-alpha) before Algorithm 2.
+problem formulation, and the example A_t = t^(−α) before Algorithm 2.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Precision(NamedTuple):
 
 
 def information_rate(share: float, b: float) -> float:
-    """A^(2 - 2b), what one period at share A adds to the information about an arm; 0 at A = 0, for every b.
+    """A^(2 − 2b), what one period at share A adds to the information about an arm; 0 at A = 0, for every b.
 
     Concave in A for b > 1/2 (divide), convex for b < 1/2 (pool), linear at 1/2: the phase transition.
 
@@ -44,7 +44,7 @@ def information_rate(share: float, b: float) -> float:
 
 
 def toy_example(arms: int, b: float, sigma: float = 1.0) -> Toy:
-    """Pooling, one arm each period: sigma^2. Dividing, 1/K to each arm each period: sigma^2 K^(1 - 2b).
+    """Pooling, one arm each period: σ². Dividing, 1/K to each arm each period: σ² K^(1 − 2b).
 
     >>> toy_example(arms=4, b=1.0)
     Toy(pooling=1.0, dividing=0.25)
@@ -58,9 +58,9 @@ def toy_example(arms: int, b: float, sigma: float = 1.0) -> Toy:
 def divergence(
     information: Sequence[float], means: Sequence[float], other_means: Sequence[float], sigma: float = 1.0
 ) -> float:
-    """KL = sum of B_i (mu_i - mu_i')^2 / (2 sigma^2), B_i the expected information (divergence lemma).
+    """KL = Σ B_i (μ_i − μ_i')² / (2 σ²), B_i the expected information (divergence lemma).
 
-    Gaussian noise; B_i is the expectation under `means` of the sum of A^(2-2b) over periods with A > 0.
+    Gaussian noise; B_i is the expectation under `means` of the sum of A^(2−2b) over periods with A > 0.
 
     >>> divergence([4.0, 1.0], [1.0, 0.0], [1.0, 2.0])
     2.0
@@ -91,9 +91,9 @@ def _power_sum(t: int, power: float) -> float:
 
 
 def example_precision(t: int, alpha: float, b: float) -> Precision:
-    """The paper's example A_s = s^(-alpha), s <= t: S = sum A, R1 = S^2/sum A^(2b), R2 = t^2/sum A^(2b-2), B.
+    """The paper's example A_s = s^(−α), s ≤ t: S = ΣA, R1 = S²/ΣA^(2b), R2 = t²/ΣA^(2b−2), B.
 
-    For 1 < alpha < 1/(2-2b) the resource S and R1 stay finite while R2 grows as t^(1-alpha(2-2b)), and so
+    For 1 < α < 1/(2−2b) the resource S and R1 stay finite while R2 grows as t^(1−α(2−2b)), and so
     does the information B: why Algorithm 2 averages ratios. B is at least R1 and R2.
 
     >>> [round(x, 2) for x in example_precision(10_000, alpha=1.5, b=0.75)]

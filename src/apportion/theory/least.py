@@ -3,7 +3,7 @@
 Two bounds meet here. In the first every arm is seen in full in every period, whatever its share: then it is best to
 follow the largest mean, and the regret is an integral. The second prices resource: an arm alone, against a world in
 which it is no better than others, may take what it likes at a price per unit, and the value of that is computed
-backwards in time over its likelihood ratio. Every step of the computation errs to the safe side.
+backwards in time over its likelihood ratio. Every step of the computation errs on the safe side.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,28 +26,31 @@ Floats = NDArray[np.float64]
 # cost of the lower and the information of the upper one.
 _FINE = 1.04
 _COARSE = 1.6
-# The least information told from none, as a part of what an even split gives.
+# The least information that counts as some, as a part of what an even split gives.
 _LEAST_INFORMATION = 0.02
-# Likelihood ratios are kept from e^−6 to e^6 times the number of arms; outside, straight lines are above the value.
+# Likelihood ratios go from e^−6 to e^6 times the number of arms; outside, straight lines are above the value.
 _REACH = 6.0
 _MOST_NODES = 3_000
 _KNOTS = 5
 _TRIES = 150
 _SMALLEST_REFERENCE = 3  # two arms alike say no more than full information does
+# Full information: the step of the integral over a standard normal, and how much longer each stretch of time is.
+_NORMAL_STEP = 0.05
+_STRETCH = 1.02
 
 
 def least_regret(instance: Instance, horizon: int, *, steps: int = 1_000) -> float:
     """A lower bound on the expected regret of every policy after T periods, on average over the orders of the arms.
 
-    No policy that treats arms alike, whatever it knows (b, sigma, T and the means, but not which arm has which), has
-    less; for any other policy it holds for the mean over all orders of the arms. With m_1 > m_2 > ... the distinct
-    means, R(T) is the sum over j of (m_j - m_(j+1)) times the resource that goes to arms below m_j, and that is at
-    least, for every t <= T, [t - sum over arms above of W(t)] + sum over s in t+1 .. T of P_s:
+    No policy that treats arms alike, whatever it knows (b, σ, T and the means, but not which arm has which), has
+    less; for any other policy it holds for the mean over all orders of the arms. With m_1 > m_2 > … the distinct
+    means, R(T) is the sum over j of (m_j − m_(j+1)) times the resource that goes to arms below m_j, and that is at
+    least, for every t ≤ T, [t − Σ over arms above of W(t)] + Σ over s in t+1 .. T of P_s:
 
-    * P_s = P(an arm below m_j has the largest of K independent N(mean, sigma^2/(s-1))): every arm seen in full.
-    * W(t) = min over prices c_s >= 0 of (c_1 + ... + c_t)/N + V_1(1), the most that one arm can get which is better
-      than N - 1 arms of one mean below m_j, D the gap: V_s(L) = max over 0 <= A <= 1 of (L - c_s) A +
-      E V_(s+1)(L exp(D A^(1-b) x/sigma - D^2 A^(2-2b)/2 sigma^2)), x standard normal, V_(t+1) = 0.
+    * P_s = P(an arm below m_j has the largest of K independent N(mean, σ²/(s−1))): every arm seen in full.
+    * W(t) = min over prices c_s ≥ 0 of (c_1 + … + c_t)/N + V_1(1), the most that one arm can get which is better
+      than N − 1 arms of one mean below m_j, D the gap: V_s(L) = max over 0 ≤ A ≤ 1 of (L − c_s) A +
+      E V_(s+1)(L exp(D A^(1−b) x/σ − D² A^(2−2b)/2 σ²)), x standard normal, V_(t+1) = 0.
 
     Gaussian noise only. `steps` is the largest t that W is worked out for; a thousand take some seconds. Prices are
     chosen by a rough search: any give a valid bound. Means that are all different, each arm its own, leave full
@@ -63,61 +67,65 @@ def least_regret(instance: Instance, horizon: int, *, steps: int = 1_000) -> flo
     means, counts = np.unique(np.asarray(instance.means), return_counts=True)
     levels, sizes = tuple((means[::-1] / instance.sigma).tolist()), tuple(counts[::-1].tolist())
     total = 0.0
-    seen, ends = _outside_in_full(levels, sizes, horizon)
-    for place in range(len(levels) - 1):
-        step = (levels[place] - levels[place + 1]) * instance.sigma
-        total += step * _outside(levels, sizes, place, 2 - 2 * instance.b, min(horizon, steps), seen[place], ends)
+    in_full = _in_full_view(levels, sizes, horizon)
+    for index in range(len(levels) - 1):
+        step = (levels[index] - levels[index + 1]) * instance.sigma
+        total += step * _resource_below(levels, sizes, index, 2 - 2 * instance.b, min(horizon, steps), in_full)
     return float(total)
 
 
-def _outside_in_full(levels: Sequence[float], sizes: Sequence[int], horizon: int) -> tuple[Floats, Floats]:
-    """For each level, the chance that an arm below it leads when all are seen in full; and the periods it is for.
+class _FullView(NamedTuple):
+    """For each level (row) and each stretch of time, P(an arm below it leads) where every arm is seen in full."""
 
-    The chance falls with time, so it is worked out at the ends of stretches of time only.
-    """
+    probabilities: Floats
+    ends: Floats  # the last period of each stretch
+
+    def periods_below(self, level: int, after: int) -> float:
+        """How many periods an arm below a level leads, in expectation, after period `after`."""
+        lengths = np.diff(self.ends, prepend=0.0)
+        return float(np.clip(self.ends - after, 0.0, lengths) @ self.probabilities[level])
+
+
+def _in_full_view(levels: Sequence[float], sizes: Sequence[int], horizon: int) -> _FullView:
+    """The probabilities fall with time, so those at the ends of stretches of time, 2% apart, are on the safe side."""
     from scipy.special import log_ndtr
 
-    ends = np.unique(np.ceil(1.02 ** np.arange(1 + math.ceil(math.log(horizon) / math.log(1.02)))))
+    ends = np.unique(np.ceil(_STRETCH ** np.arange(1 + math.ceil(math.log(horizon) / math.log(_STRETCH)))))
     ends = np.append(ends[ends < horizon], float(horizon))
-    x = np.arange(-9.0, 9.0, 0.05)
+    x = np.arange(-9.0, 9.0, _NORMAL_STEP)
     below = np.asarray(levels)[0] - np.asarray(levels)
     many = np.asarray(sizes, dtype=float)[:, None]
-    chances = np.empty((len(levels), len(ends)))
-    for at, end in enumerate(ends):
+    probabilities = np.empty((len(levels), len(ends)))
+    for column, end in enumerate(ends):
         z = x + math.sqrt(end - 1) * below[:, None]
         log_cdf = log_ndtr(z)
         hazard = np.exp(-0.5 * z * z - 0.5 * math.log(2 * math.pi) - log_cdf)
         largest = many * hazard * np.exp((many * log_cdf).sum(axis=0))
-        chances[:, at] = 1.0 - np.cumsum(largest.sum(axis=1)) * 0.05
-    return np.clip(chances, 0.0, 1.0), ends
+        probabilities[:, column] = 1.0 - np.cumsum(largest.sum(axis=1)) * _NORMAL_STEP
+    return _FullView(np.clip(probabilities, 0.0, 1.0), ends)
 
 
-def _outside(
-    levels: Sequence[float], sizes: Sequence[int], place: int, beta: float, most: int, chances: Floats, ends: Floats
+def _resource_below(
+    levels: Sequence[float], sizes: Sequence[int], index: int, beta: float, most: int, in_full: _FullView
 ) -> float:
-    """The least resource that goes to arms below the level at `place`."""
-    periods = np.diff(ends, prepend=0.0)
-
-    def in_full(after: int) -> float:
-        return float(np.clip(ends - after, 0.0, periods) @ chances)
-
-    found = in_full(0)
-    below = range(place + 1, len(levels))
-    references = {place + 1, max(below, key=lambda level: sizes[level])}
+    """The least resource that goes to arms below the level at `index`."""
+    found = in_full.periods_below(index, 0)
+    below = range(index + 1, len(levels))
+    references = {index + 1, max(below, key=lambda level: sizes[level])}
     above = [
         (
             sizes[level],
             [(levels[level] - levels[low], sizes[low] + 1) for low in references
              if sizes[low] + 1 >= _SMALLEST_REFERENCE],
         )
-        for level in range(place + 1)
+        for level in range(index + 1)
     ]  # fmt: skip
     if beta == 0 or not above[0][1]:
         return found
     best, chosen = found, 0
     for time in _stretches(most):
         rough = sum(many * min(_prices(*pair, beta, time)[0] for pair in pairs) for many, pairs in above)
-        value = time - rough + in_full(time)
+        value = time - rough + in_full.periods_below(index, time)
         if value > best:
             best, chosen = value, time
         elif chosen:
@@ -127,7 +135,7 @@ def _outside(
         for many, pairs in above:
             gap, arms = min(pairs, key=lambda pair: _prices(*pair, beta, chosen)[0])
             spent += many * _most_on_the_best(gap, arms, beta, chosen)
-        found = max(found, chosen - spent + in_full(chosen))
+        found = max(found, chosen - spent + in_full.periods_below(index, chosen))
     return found
 
 
@@ -192,8 +200,17 @@ def _informations(arms: int, beta: float, factor: float) -> Floats:
     return np.geomspace(least, 1.0, 2 + math.ceil(-math.log(least) / math.log(factor)))
 
 
+class _Spread(NamedTuple):
+    """How the likelihood ratio L moves in a block of periods, for a convolution by Fourier transform."""
+
+    reach: int  # nodes up or down that L can go
+    size: int  # of the transform
+    weights: NDArray[np.complex128]  # transformed, a row per share
+    inverse: Floats  # 1/L above the top
+
+
 class _Ladder:
-    """The value V of an arm's likelihood ratio L, kept as V/L at L = e^(ih), a period or a stretch of time at once.
+    """The value V of an arm's likelihood ratio L, held as V/L at L = e^(ih), a period or a stretch of time at once.
 
     V is convex in L: a policy's value is linear in L, and V is the largest. So chords between the nodes, the chord to
     V(0) = 0 below them, and above them a line with the steepest possible slope, one per period left, are above V.
@@ -213,7 +230,7 @@ class _Ladder:
         self.arms = arms
         self.least_share, self.most_share = low[:, None] ** (1 / beta), high[:, None] ** (1 / beta)
         self._deviation = gap * np.sqrt(high)
-        self._kept: dict[float, tuple[int, int, NDArray[np.complex128], Floats]] = {}
+        self._spreads: dict[float, _Spread] = {}
 
     def bound(self, prices: Floats, blocks: Floats) -> float:
         """(sum of the prices)/N + V_1(1), where block i lasts blocks[i] periods."""
@@ -221,33 +238,36 @@ class _Ladder:
 
         value, left, many = np.zeros(len(self.ratio)), 0.0, len(self.ratio)
         for price, length in zip(prices[::-1], blocks[::-1], strict=True):
-            wide, size, spread, inverse = self._spread(float(length))
-            outside = np.concatenate((np.full(wide, value[0]), value, left + (value[-1] - left) * inverse))
-            later = irfft(rfft(outside, size) * spread, size, axis=1)[:, 2 * wide : 2 * wide + many]
+            spread = self._spread(float(length))
+            wide = spread.reach
+            outside = np.concatenate((np.full(wide, value[0]), value, left + (value[-1] - left) * spread.inverse))
+            later = irfft(rfft(outside, spread.size) * spread.weights, spread.size, axis=1)
+            later = later[:, 2 * wide : 2 * wide + many]
             gain = length * (1.0 - price / self.ratio)
             value = (np.where(gain > 0.0, self.most_share, self.least_share) * gain + later).max(axis=0)
             left += length
         return float((prices * blocks).sum() / self.arms + value[self.start])
 
-    def _spread(self, length: float) -> tuple[int, int, NDArray[np.complex128], Floats]:
-        """How far L can go in a block, the size of the transform, the transformed weights, and 1/L above the top."""
+    def _spread(self, length: float) -> _Spread:
+        """How L moves in a block of that length; worked out once."""
         from scipy.fft import next_fast_len, rfft
 
-        if length not in self._kept:
+        if length not in self._spreads:
             deviations = self._deviation * math.sqrt(length)
             furthest = float(deviations.max())
             wide = math.ceil((8.0 * furthest + furthest**2) / self.h) + 2
             weights = np.array([_weights(float(each), self.h, wide) for each in deviations])
             size = next_fast_len(len(self.ratio) + 4 * wide, real=True)
             inverse = np.exp(-np.arange(1, wide + 1) * self.h)
-            self._kept[length] = wide, size, np.asarray(rfft(weights[:, ::-1], size, axis=1)), inverse
-        return self._kept[length]
+            transformed = np.asarray(rfft(weights[:, ::-1], size, axis=1))
+            self._spreads[length] = _Spread(wide, size, transformed, inverse)
+        return self._spreads[length]
 
 
 def _weights(deviation: float, h: float, wide: int) -> Floats:
     """E f(M) M-weighted, for f piecewise linear between e^(ih): weights of the f(e^(ih))/e^(ih), i = -wide .. wide.
 
-    M = exp(deviation x - deviation^2/2). A weight is the second difference of E(M - y)^+, or of E(y - M)^+.
+    M = exp(deviation x − deviation²/2). A weight is the second difference of E(M − y)^+, or of E(y − M)^+.
     """
     from scipy.special import ndtr
 

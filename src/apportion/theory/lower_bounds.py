@@ -10,9 +10,9 @@ from apportion.theory.inputs import gaps_of, setting
 
 
 def minimax_lower_bound(arms: int, horizon: int, b: float, sigma: float = 1.0, constant: str = "printed") -> float:
-    """Theorem 1: some instance has R >= c sigma (K-1)^(1 - max(b, 1/2)) sqrt(T), for every policy.
+    """Theorem 1: some instance has R ≥ c σ (K−1)^(1 − max(b, 1/2)) √T, for every policy.
 
-    Gaussian noise, T >= K, any b in [0, 1]. c = 1/27 as printed; `constant="sharp"` is exp(-1/2)/16 = 0.0379,
+    Gaussian noise, T ≥ K, any b in [0, 1]. c = 1/27 as printed; `constant="sharp"` is exp(−1/2)/16 = 0.0379,
     what the argument gives. With one arm there is no regret, and the bound is 0.
 
     >>> round(minimax_lower_bound(arms=10, horizon=10_000, b=0.75), 4)
@@ -30,7 +30,7 @@ def hard_instances(
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """The pair of Theorem 1: means (D, 0, ..., 0), and the same with arm `raised` (counted from 0) at 2D.
 
-    D = sigma (K-1)^(1 - max(b, 1/2)) / sqrt(4T). The theorem raises the arm that the policy favours least
+    D = σ (K−1)^(1 − max(b, 1/2)) / √(4T). The theorem raises the arm that the policy favours least
     under the first instance; which one that is depends on the policy.
 
     >>> hard_instances(arms=2, horizon=100, b=0.75)
@@ -46,7 +46,7 @@ def hard_instances(
 
 
 def asymptotic_lower_bound(means: Sequence[float], b: float, sigma: float = 1.0) -> float:
-    """Theorem 3: liminf R / log T >= sum over gaps D_i > 0 of 2 sigma^2 / D_i, the coefficient of log T.
+    """Theorem 3: liminf R / log T ≥ Σ over gaps Δ_i > 0 of 2 σ² / Δ_i, the coefficient of log T.
 
     Gaussian noise, b in [0, 1/2], consistent policies. For b > 1/2 it is false: Algorithm 2 has finite
     regret.

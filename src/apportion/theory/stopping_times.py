@@ -1,6 +1,6 @@
 """Lemma 2: how large the sum of root variances can be over the stopping times of successive elimination.
 
-The paper bounds it by K^(1-b) sqrt(T / (2 - 2b)) and says that the best stopping times have no closed form;
+The paper bounds it by K^(1−b) √(T / (2 − 2b)) and says that the best stopping times have no closed form;
 both the maximum and where it is reached are in closed form here.
 """
 
@@ -25,9 +25,9 @@ def _steps(arms: int, b: float) -> Floats:
 
 
 def stopping_time_constant(arms: int, b: float) -> float:
-    """C(K, b) = sum over x <= K of 1/(x^(2b) - (x-1)^(2b)), b in [1/2, 1].
+    """C(K, b) = Σ over x ≤ K of 1/(x^(2b) − (x−1)^(2b)), b in [1/2, 1].
 
-    K at b = 1/2, at most K^(2-2b)/(2-2b), and about (log K)/2 + 0.98 at b = 1.
+    K at b = 1/2, at most K^(2−2b)/(2−2b), and about (log K)/2 + 0.98 at b = 1.
 
     >>> stopping_time_constant(7, 0.5), round(stopping_time_constant(1000, 1.0), 3)
     (7.0, 4.436)
@@ -37,9 +37,9 @@ def stopping_time_constant(arms: int, b: float) -> float:
 
 
 def stopping_time_maximum(arms: int, horizon: float, b: float) -> float:
-    """Lemma 2, exactly: the largest sum of sqrt(sum over s <= tau_i of A_si^(2b)) over arms: sqrt(T C(K, b)).
+    """Lemma 2, exactly: the largest sum of √(Σ over s ≤ τ_i of A_si^(2b)) over arms: √(T C(K, b)).
 
-    Over real stopping times 0 <= tau_1 <= ... <= tau_K = T of successive elimination, A = 1/(arms still
+    Over real stopping times 0 ≤ τ_1 ≤ … ≤ τ_K = T of successive elimination, A = 1/(arms still
     active).
 
     >>> round(stopping_time_maximum(3, 40, 0.75), 5)
@@ -50,7 +50,7 @@ def stopping_time_maximum(arms: int, horizon: float, b: float) -> float:
 
 
 def stopping_time_printed_bound(arms: int, horizon: float, b: float) -> float:
-    """Lemma 2 as printed: K^(1-b) sqrt(T / (2 - 2b)); infinite at b = 1, where the maximum is finite.
+    """Lemma 2 as printed: K^(1−b) √(T / (2 − 2b)); infinite at b = 1, where the maximum is finite.
 
     >>> round(stopping_time_printed_bound(3, 40, 0.75), 3)
     11.771
@@ -64,8 +64,8 @@ def stopping_time_printed_bound(arms: int, horizon: float, b: float) -> float:
 def stopping_time_maximiser(arms: int, horizon: float, b: float) -> Floats:
     """The stopping times that reach `stopping_time_maximum`: non-decreasing, the last one T.
 
-    tau_i = sum over j <= i of (K-j+1)^(2b) (c_j^2 - c_{j-1}^2), c_i = lambda/d_i^2, d_i^2 = (K-i+1)^(2b) -
-    (K-i)^(2b), lambda = sqrt(T/C).
+    τ_i = Σ over j ≤ i of (K−j+1)^(2b) (c_j² − c_{j−1}²), c_i = λ/d_i², d_i² = (K−i+1)^(2b) -
+    (K−i)^(2b), λ = √(T/C).
 
     >>> [round(float(x), 3) for x in stopping_time_maximiser(3, 40.0, 0.75)]
     [18.827, 25.764, 40.0]

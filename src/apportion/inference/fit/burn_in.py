@@ -82,15 +82,15 @@ def fit_burn_in(
         raise validation.refuse("amounts", "numbers between 1e-60 and 1e60", a.tolist())
     gaps = y2 - y1
     if not gaps.all():
-        place = int(np.argmin(np.abs(gaps)))
+        index = int(np.argmin(np.abs(gaps)))
         raise InvalidValue(
-            f"`second` must differ from `first` in every period, or its logarithm does not exist; got {y1[place]:g} "
-            f"twice at amount {a[place]:g}. Noise of few values does this; fit_noise can use such outcomes."
+            f"`second` must differ from `first` in every period, or its logarithm does not exist; got {y1[index]:g} "
+            f"twice at amount {a[index]:g}. Noise of few values does this; fit_noise can use such outcomes."
         )
     data = Data(np.zeros(len(a), np.intp), a, gaps, per_arm=False, means=False)
     spread = data.information(0.5) / 2
     if spread < 1e-6:
-        raise validation.refuse("amounts", "numbers that differ, or b cannot be told", a.tolist())
+        raise validation.refuse("amounts", "numbers that differ, or b is not identified", a.tolist())
     b = highest(data.log_likelihood)
     error = 1 / math.sqrt(2 * spread)
     heights = np.log(np.abs(data.y))
@@ -98,7 +98,7 @@ def fit_burn_in(
         b=b,
         b_interval=interval(data.log_likelihood, b, error, level),
         b_error=error,
-        sigma=math.sqrt(data.at(b).leftover[0] / data.dof / 2) * math.exp(-b * data.log_unit) * data.size,
+        sigma=math.sqrt(data.at(b).residual[0] / data.dof / 2) * math.exp(-b * data.log_unit) * data.size,
         slope=float(data.logs @ (heights - heights.mean())) / spread,
         slope_error=math.pi / math.sqrt(8 * spread),
         level=level,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from apportion.inference.fit.likelihood import Data, Floats, interval
 
-# Leftovers of this size, relative to the ratios they are leftovers of, are rounding errors.
+# Residuals of this size, relative to the ratios they are left of, are rounding errors.
 _ROUNDING = 1e-13
 
 
@@ -22,9 +22,9 @@ def quiet_arms(data: Data) -> npt.NDArray[np.bool_]:
     return quiet & (data.free > 0) if data.per_arm else quiet
 
 
-def own_scales(data: Data, leftover: Floats) -> Floats:
+def own_scales(data: Data, residual: Floats) -> Floats:
     """Each arm's own scale at b, in scaled units; NaN for one observation."""
-    found: Floats = np.sqrt(np.divide(leftover, data.free, out=np.full(len(leftover), np.nan), where=data.free > 0))
+    found: Floats = np.sqrt(np.divide(residual, data.free, out=np.full(len(residual), np.nan), where=data.free > 0))
     return found
 
 
@@ -34,7 +34,7 @@ def standardised(data: Data, b: float, scales: Floats | None) -> Floats:
     base = np.exp((1 - b) * data.logs)
     rest = data.y * np.exp(-b * data.logs) - np.repeat(at.means, data.counts) * base
     pull = np.square(base) / np.repeat(at.information, data.counts)
-    sigma = math.sqrt(at.leftover.sum() / data.dof) if scales is None else np.repeat(scales, data.counts)
+    sigma = math.sqrt(at.residual.sum() / data.dof) if scales is None else np.repeat(scales, data.counts)
     left = np.where(np.repeat(data.free > 0, data.counts), np.maximum(1 - pull, 1e-12), np.nan)
     found: Floats = rest / (sigma * np.sqrt(left))
     return found
@@ -60,11 +60,11 @@ def equal_scales(scales: Floats, free: npt.NDArray[Any]) -> float:
     """The p-value of equal scales; NaN with fewer than two arms that have one."""
     from scipy.special import chdtrc
 
-    kept = (free > 0) & (scales > 0)
-    count = int(kept.sum())
+    estimable = (free > 0) & (scales > 0)
+    count = int(estimable.sum())
     if count < 2:
         return math.nan
-    weights, variances = free[kept].astype(np.float64), np.square(scales[kept])
+    weights, variances = free[estimable].astype(np.float64), np.square(scales[estimable])
     total = weights.sum()
     ratio = total * math.log(float(weights @ variances) / total) - float(weights @ np.log(variances))
     correction = 1 + (float((1 / weights).sum()) - 1 / total) / (3 * (count - 1))
@@ -85,8 +85,8 @@ def deviation_interval(data: Data, b: float, level: float, widen: float, amount:
     curve = data.log_likelihood(grid)
     spare = np.maximum(allowed - (curve.max() - curve), 0.0) / data.dof
     inner = -np.exp(-(1 + 2 * spare))
-    leftover = np.array([data.at(float(value)).leftover.sum() for value in grid])
-    centre = 0.5 * np.log(leftover / data.dof) + grid * (math.log(amount) - data.log_unit) + math.log(data.size)
+    residual = np.array([data.at(float(value)).residual.sum() for value in grid])
+    centre = 0.5 * np.log(residual / data.dof) + grid * (math.log(amount) - data.log_unit) + math.log(data.size)
     below = centre - 0.5 * np.log(-lambertw(inner, -1).real)
     above = centre - 0.5 * np.log(-lambertw(inner, 0).real)
     return math.exp(below.min()), math.exp(above.max())

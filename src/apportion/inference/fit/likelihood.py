@@ -31,11 +31,11 @@ _COARSE = np.linspace(0.0, 1.0, 41)
 
 @dataclass(frozen=True)
 class Fit:
-    """Everything at one b: a mean and a leftover per arm, in the scaled units of `Data`."""
+    """Everything at one b: a mean and a residual sum of squares per arm, in the scaled units of `Data`."""
 
     means: Floats
     information: Floats
-    leftover: Floats
+    residual: Floats
 
 
 class Data:
@@ -78,8 +78,8 @@ class Data:
         once = self.sums((1 - pull) * logs)
         twice = self.sums((1 - 2 * pull) * np.square(logs)) + np.square(self.sums(pull * logs))
         if self.per_arm:
-            kept = self.free > 1
-            return 2 * float((twice[kept] - np.square(once[kept]) / self.free[kept]).sum())
+            estimable = self.free > 1
+            return 2 * float((twice[estimable] - np.square(once[estimable]) / self.free[estimable]).sum())
         return 2 * float(twice.sum() - np.square(once.sum()) / self.dof)
 
     def sums(self, values: Floats) -> Floats:
@@ -88,9 +88,9 @@ class Data:
         return found
 
     def at(self, b: float) -> Fit:
-        """Means, information and leftovers per arm."""
-        means, information, leftover = self._solve(np.array([b]))
-        return Fit(means[0], information[0], leftover[0])
+        """Means, information and residual sums of squares per arm."""
+        means, information, residual = self._solve(np.array([b]))
+        return Fit(means[0], information[0], residual[0])
 
     def _solve(self, b: Floats) -> tuple[Floats, Floats, Floats]:
         """Rows are values of b, columns are arms. No power is a quotient of powers, so none is 0/0."""
@@ -114,13 +114,13 @@ class Data:
         )
 
     def _log_likelihood(self, b: Floats, restricted: bool) -> Floats:
-        _, information, leftover = self._solve(b)
+        _, information, residual = self._solve(b)
         counts = self.free if restricted else self.counts
         if self.per_arm:
-            kept = self.free > 0
-            fitted = np.log(leftover[:, kept]) @ counts[kept]
+            estimable = self.free > 0
+            fitted = np.log(residual[:, estimable]) @ counts[estimable]
         else:
-            fitted = np.log(leftover.sum(axis=1)) * counts.sum()
+            fitted = np.log(residual.sum(axis=1)) * counts.sum()
         found: Floats = -0.5 * fitted - b * self.total_log
         if restricted and self.with_means:
             found -= 0.5 * np.log(information).sum(axis=1)
@@ -175,8 +175,8 @@ def interval(curve: Curve, best: float, error: float, level: float, widen: float
         return confidence(b, 2 * (top - curve(b)) / widen, error) <= level
 
     grid = np.union1d(_COARSE, [best])
-    kept = np.flatnonzero(inside(grid) | (grid == best))
-    first, last = int(kept[0]), int(kept[-1])
+    within = np.flatnonzero(inside(grid) | (grid == best))
+    first, last = int(within[0]), int(within[-1])
     low, high = float(grid[first]), float(grid[last])
     if first > 0:
         low = _edge(inside, low, float(grid[first - 1]))

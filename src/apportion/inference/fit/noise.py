@@ -220,21 +220,21 @@ def fit_noise(
     validation.choice("sigma", sigma, ("common", "per-arm"))
     validation.choice("tails", tails, ("gaussian", "measured"))
     level = validation.number("level", level, above=0.0, below=1.0)
-    seen = read_history(history, arm, amount, outcome, decimal)
-    data = _data(seen, sigma == "per-arm")
+    observed = read_history(history, arm, amount, outcome, decimal)
+    data = _data(observed, sigma == "per-arm")
     b = highest(data.log_likelihood)
     at = data.at(b)
     error = 1 / math.sqrt(data.information(b))
-    scales = own_scales(data, at.leftover)
+    scales = own_scales(data, at.residual)
     residuals = standardised(data, b, scales if data.per_arm else None)
     stretch = tail_stretch(data, b, residuals)
     widen = stretch**2 if tails == "measured" else 1.0
-    pooled = math.sqrt(at.leftover.sum() / data.dof)
+    pooled = math.sqrt(at.residual.sum() / data.dof)
     back = math.exp(-b * data.log_unit) * data.size
     rate = data.size / data.unit
     used = scales if data.per_arm else np.full(len(scales), pooled)
     arms = Arms(
-        seen.names,
+        observed.names,
         tuple(data.counts.tolist()),
         tuple((at.means * rate).tolist()),
         tuple((used / np.sqrt(at.information) * rate).tolist()),
@@ -252,39 +252,40 @@ def fit_noise(
         scale=sigma,
         tails=tails,
         arms=arms,
-        amounts=seen.amounts,
+        amounts=observed.amounts,
         residuals=in_order,
         stretch=stretch,
         equal_scales=equal_scales(scales, data.free),
         beyond=_beyond(data, b),
-        skipped=seen.skipped,
+        skipped=observed.skipped,
         _data=data,
     )
 
 
-def _data(seen: History, per_arm: bool) -> Data:
+def _data(observed: History, per_arm: bool) -> Data:
     """The data in safe units; refuses what cannot tell b."""
-    count, arms = len(seen.amounts), len(seen.names)
-    free = np.maximum(np.bincount(seen.codes, minlength=arms) - 2, 0).sum() if per_arm else count - arms - 1
+    count, arms = len(observed.amounts), len(observed.names)
+    free = np.maximum(np.bincount(observed.codes, minlength=arms) - 2, 0).sum() if per_arm else count - arms - 1
     if free < 2:
         need = "three more observations (amount above 0) than arms"
         if per_arm:
             need = "arms with three or more observations (amount above 0) each"
         raise InvalidValue(f"`history` must have {need}; got {count} of {arms} arm{'s' * (arms != 1)}.")
-    if not seen.outcomes.any():
+    if not observed.outcomes.any():
         raise InvalidValue(f"`history` must have outcomes that differ from 0; got 0 in all {count} rows.")
-    data = Data(seen.codes, seen.amounts, seen.outcomes, per_arm=per_arm)
+    data = Data(observed.codes, observed.amounts, observed.outcomes, per_arm=per_arm)
     if data.information(0.5) < _HOPELESS**-2:
         where = "within an arm" if per_arm else "between rows"
+        typical = readable(float(np.median(observed.amounts)))
         raise InvalidValue(
-            f"`history` must have amounts that differ {where}, or b cannot be told: give the same arm sometimes a "
-            f"half, sometimes double; got {count} rows with amounts near {readable(float(np.median(seen.amounts)))}."
+            f"`history` must have amounts that differ {where}, or b is not identified: give the same arm sometimes a "
+            f"half, sometimes double; got {count} rows with amounts near {typical}."
         )
     quiet = quiet_arms(data)
     if quiet.all():
         raise InvalidValue("`history` must have noise in the outcomes; got outcomes in proportion to the amounts.")
     if per_arm and quiet.any():
-        name = seen.names[int(np.argmax(quiet))]
+        name = observed.names[int(np.argmax(quiet))]
         raise InvalidValue(
             "`history` must have noise in the outcomes of every arm (leave the arm out, or set sigma to common); "
             f"got outcomes in proportion to the amounts for {name!r}."

@@ -71,8 +71,8 @@ def halved(b: float) -> str:
     >>> halved(0.75), halved(1.0)
     ('half the amount tells 71% as much', 'half the amount tells as much as the whole')
     """
-    kept = f"{2 ** (2 * b - 2):.0%}"
-    return "half the amount tells " + ("as much as the whole" if kept == "100%" else f"{kept} as much")
+    part = f"{2 ** (2 * b - 2):.0%}"
+    return "half the amount tells " + ("as much as the whole" if part == "100%" else f"{part} as much")
 
 
 def with_error(value: float, error: float) -> tuple[str, str]:
