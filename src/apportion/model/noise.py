@@ -67,7 +67,7 @@ class Noise(tuple[Any, ...]):
         return {"name": self.name, **self._asdict()}  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
-        # Not by `__name__`, as NamedTuple has it: `kernels.compiled` lengthens the name for its cache.
+        # Not by `__name__`, as NamedTuple has it: `compiled` lengthens the name for its cache.
         values = ", ".join(f"{name}={value!r}" for name, value in self._asdict().items())  # type: ignore[attr-defined]
         return f"{type(self).__qualname__}({values})"
 
