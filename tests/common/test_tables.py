@@ -60,3 +60,7 @@ def test_a_file_that_cannot_be_read_is_refused_by_its_name(tmp_path):
         tables.read_table(tmp_path)
     (tmp_path / "x.csv").write_bytes("\ufeffarm\na\n".encode())
     assert tables.read_table(tmp_path / "x.csv").header == ("arm",)
+    content = tables.FileContent("sent.csv", b"arm;amount\na;1\n")
+    assert tables.read_table(content) == tables.TextTable("sent.csv", ("arm", "amount"), [["a", "1"]], [2])
+    with pytest.raises(InvalidValue, match=r"^The file 'sent\.csv' cannot be read: it is not UTF-8 text"):
+        tables.read_text(tables.FileContent("sent.csv", b"\xff"))

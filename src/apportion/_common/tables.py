@@ -26,6 +26,17 @@ _NOT_UTF8 = "it is not UTF-8 text, which spreadsheets save as “CSV UTF-8”"
 _UNGROUPED = re.compile(r"[+-]?\d{4,}")
 
 
+class FileContent(NamedTuple):
+    """A file that is not on this disk, but came over the network: its name, and what is in it."""
+
+    name: str
+    content: bytes
+
+
+Source = str | os.PathLike[str] | FileContent
+"""A file: its path, or its content."""
+
+
 class TextTable(NamedTuple):
     """The cells of a file, without blanks around them; rows that are blank are left out."""
 
@@ -50,21 +61,25 @@ class TextTable(NamedTuple):
         return [row[index] for row in self.rows]
 
 
-def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """What is in a file; one sentence where it cannot be read."""
+def read_content(source: Source) -> FileContent:
+    """What is in a file, and its name without the folder; one sentence where it cannot be read."""
+    if isinstance(source, FileContent):
+        return source
+    path = Path(source)
     try:
-        return Path(path).read_bytes()
+        return FileContent(path.name, path.read_bytes())
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", "") or error
-        raise InvalidValue(f"The file {str(path)!r} cannot be read: {why}.") from error
+        raise InvalidValue(f"The file {str(source)!r} cannot be read: {why}.") from error
 
 
-def decoded(content: bytes, file: str) -> str:
-    """The text of a file of that name; UTF-8, with a byte order mark or without."""
+def read_text(source: Source) -> str:
+    """The text of a file: UTF-8, with a byte order mark or without."""
+    file = read_content(source)
     try:
-        return content.decode("utf-8-sig")
+        return file.content.decode("utf-8-sig")
     except UnicodeError as error:
-        raise InvalidValue(f"The file {file!r} cannot be read: {_NOT_UTF8}.") from error
+        raise InvalidValue(f"The file {file.name!r} cannot be read: {_NOT_UTF8}.") from error
 
 
 def parse_table(text: str, file: str, *, delimiter: str | None = None, strict: bool = True) -> TextTable:
@@ -99,10 +114,10 @@ def parse_table(text: str, file: str, *, delimiter: str | None = None, strict: b
     return TextTable(file, header, rows, lines)
 
 
-def read_table(path: str | os.PathLike[str], *, delimiter: str | None = None, strict: bool = True) -> TextTable:
+def read_table(source: Source, *, delimiter: str | None = None, strict: bool = True) -> TextTable:
     """The table in a CSV file."""
-    file = Path(path).name
-    return parse_table(decoded(read_bytes(path), file), file, delimiter=delimiter, strict=strict)
+    file = read_content(source)
+    return parse_table(read_text(file), file.name, delimiter=delimiter, strict=strict)
 
 
 def column_index(header: Sequence[str], name: str) -> int | None:

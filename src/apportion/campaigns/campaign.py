@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from apportion._common import validation
+from apportion._common.tables import Source
 from apportion.allocation.arms import Arm, by_name
 from apportion.allocation.beliefs import Beliefs
 from apportion.allocation.outcomes import Amounts, Outcomes
@@ -247,7 +248,7 @@ class Campaign(CampaignVerbs):
     # Files and futures
 
     def import_history(
-        self, path: str | os.PathLike[str], *, add_arms: bool = False, again: bool = False, key: str | None = None,
+        self, path: Source, *, add_arms: bool = False, again: bool = False, key: str | None = None,
         **columns: str | None,
     ) -> Imported:  # fmt: skip
         from apportion.campaigns.files import import_history

@@ -8,14 +8,14 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from apportion._common import parsing, validation
+from apportion._common.tables import Source, read_content
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.events import KINDS, Event
 from apportion.campaigns.history import Line
-from apportion.campaigns.history_files import Observation, read_history
+from apportion.campaigns.history_files import LARGEST_NUMBER, SMALLEST_NUMBER, Observation, read_history
 from apportion.campaigns.storage.store import open_store
 from apportion.campaigns.transactions import Transaction, write_key
 from apportion.errors import ApportionError, Conflict, IncompatibleState, InvalidValue
@@ -27,11 +27,15 @@ LOG_COLUMNS = ("number", "at", "kind", "ticket", "key", "arm", "amount", "outcom
 HISTORY_COLUMNS = ("ticket", "date", "arm", "advised", "amount", "outcome", "state", "recorded")
 NO_DATA = "no data"
 
+LONGEST_FILE_NAME = 200
+LONGEST_MOMENT = 40
+ARMS_LISTED = 20
+"""So many arms are listed where one is not known."""
+
 
 def export(campaign: Campaign, kind: str = "json") -> str:
     """Everything as json or log, which `restore_json` and `restore_log` take; the history as csv."""
-    writers = {"csv": export_csv, "json": export_json, "log": export_log}
-    return writers[validation.choice("kind", kind, tuple(writers))](campaign)
+    return EXPORTS[validation.choice("kind", kind, tuple(EXPORTS))](campaign)
 
 
 # Everything, to JSON and back
@@ -75,7 +79,7 @@ def _restore(events: list[Event], name: str, db: str | os.PathLike[str] | None, 
             and event.kind in KINDS
             and isinstance(event.payload, dict)
             and isinstance(event.at, str)
-            and len(event.at) <= 40
+            and len(event.at) <= LONGEST_MOMENT
             and event.at.isprintable()
             and (event.key is None or (isinstance(event.key, str) and 1 <= len(event.key) <= 200))
             and (event.key is None or event.key.isprintable())
@@ -180,6 +184,9 @@ def _cell(line: Line, column: str) -> str:
     return "" if value is None else str(value)
 
 
+EXPORTS = {"csv": export_csv, "json": export_json, "log": export_log}
+
+
 # Import
 
 
@@ -195,22 +202,23 @@ class Imported(NamedTuple):
 
 def import_history(
     campaign: Campaign,
-    path: str | os.PathLike[str],
+    source: Source,
     *,
     add_arms: bool = False,
     again: bool = False,
     key: str | None = None,
     **columns: Any,
 ) -> Imported:
-    """Take in a history file: each date becomes a split that was spent, with its outcomes. All or nothing.
+    """Import a history file: each date becomes a split that was spent, with its outcomes. All or nothing.
 
     Splits follow each other as their dates do, or as in the file where these are names such as "week 3". `columns`
     maps the names of the columns, and says `delimiter` and `decimal` (see `read_history`). Arms that are not known
     are refused, or added with `add_arms`. A file that was imported before is refused unless `again`; under a `key`
     that was used for it, nothing is done and the answer is the same.
     """
-    found, digest = read_history(path, **columns)
-    name = Path(path).name[:200]
+    file = read_content(source)
+    found, digest = read_history(file, **columns)
+    name = file.name[:LONGEST_FILE_NAME]
     with campaign.transactions.write() as transaction:
         known = transaction.done_before(key, "imported", file=name, digest=digest)
         if known is not None:
@@ -225,7 +233,7 @@ def import_history(
         for line in sorted(found):  # as in the file
             if line.arm not in allocator.indices:
                 if not add_arms:
-                    arms = ", ".join(list(allocator.indices)[:20])
+                    arms = ", ".join(list(allocator.indices)[:ARMS_LISTED])
                     raise InvalidValue(f"Row {line.row}: arm '{line.arm}' is not known; the arms are {arms}.")
                 campaign.add_arm(line.arm)
                 added.append(line.arm)
@@ -233,15 +241,15 @@ def import_history(
         for line in found:
             by_date.setdefault(line.date, []).append(line)
         for date, day in by_date.items():
-            _take_in(transaction, date, day)
+            _append_period(transaction, date, day)
         imported = Imported(name, len(found), len(by_date), tuple(added), digest)
         transaction.append("imported", {**imported._asdict(), "arms_added": added}, key=key)
     return imported
 
 
-def _take_in(transaction: Transaction, date: str, day: list[Observation]) -> None:
+def _append_period(transaction: Transaction, date: str, day: list[Observation]) -> None:
     budget = math.fsum(line.amount for line in day)
-    if not 1e-100 <= budget <= 1e100:
+    if not SMALLEST_NUMBER <= budget <= LARGEST_NUMBER:
         raise InvalidValue(f"Row {day[0].row}: the amounts of {date} must add up to more than 0; got {budget:g}.")
     allocator = transaction.state.allocator
     payload = {

@@ -1,11 +1,9 @@
-"""A history file, read: what was spent on each arm at each date, and what came back."""
+"""Files of a history (what was spent on each arm at each date, and what came back) and of outcomes, read."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from apportion._common import tables
@@ -17,6 +15,9 @@ COLUMNS_LISTED = 20
 
 LONGEST_DATE = 40
 """The characters of a date or of the name of a period."""
+
+LONGEST_TICKET = 15
+"""The digits of a ticket's number."""
 
 LARGEST_NUMBER, SMALLEST_NUMBER = 1e100, 1e-100
 """Beyond these, sums of squares could leave the range of floats."""
@@ -39,7 +40,7 @@ class Observation(NamedTuple):
 
 
 def read_history(
-    path: str | os.PathLike[str],
+    source: tables.Source,
     *,
     date: str = "date",
     arm: str = "arm",
@@ -54,13 +55,12 @@ def read_history(
     `decimal` is "point" or "comma"; by default it is found in the file, see `apportion._common.tables`.
     """
     tables.decimal_name(decimal)
-    content = tables.read_bytes(path)
-    file = Path(path).name
-    table = tables.parse_table(tables.decoded(content, file), file, delimiter=delimiter)
+    file = tables.read_content(source)
+    table = tables.read_table(file, delimiter=delimiter)
     names = {"date": date, "arm": arm, "amount": amount, "outcome": outcome}
     columns = {label: table.column(_index_of(table, name, label)) for label, name in names.items()}
     table.require_rows()
-    return _in_order(list(_observations(table, columns, decimal))), hashlib.sha256(content).hexdigest()
+    return _in_order(list(_observations(table, columns, decimal))), hashlib.sha256(file.content).hexdigest()
 
 
 def _index_of(table: tables.TextTable, name: str, label: str) -> int:
@@ -90,16 +90,16 @@ def _observations(
         before = first_rows.setdefault((date, arm), row)
         if before != row:
             raise InvalidValue(f"Row {row}: arm '{arm}' on {date} was there before, in row {before}.")
-        amount = number_in_row(amount_text, "amount", row, amount_mark)
+        amount = _number(amount_text, "amount", row, amount_mark)
         if amount < 0:
             raise InvalidValue(f"Row {row}: the amount must be a number of at least 0; got {amount_text}.")
-        outcome = outcome_in_row(outcome_text, row, outcome_mark)
+        outcome = _outcome(outcome_text, row, outcome_mark)
         if amount == 0 and outcome:
             raise InvalidValue(f"Row {row}: an outcome of {outcome_text} from an amount of 0 cannot be.")
         yield Observation(row, date, arm, amount, outcome)
 
 
-def number_in_row(text: str, label: str, row: int, decimal: str | None) -> float:
+def _number(text: str, label: str, row: int, decimal: str | None) -> float:
     """The number in a cell; `label` names what it is."""
     value = tables.cell_number(text, decimal, f"Row {row}: the {label} {text[:50]!r}")
     if value is None or abs(value) > LARGEST_NUMBER or 0 < abs(value) < SMALLEST_NUMBER:
@@ -107,9 +107,41 @@ def number_in_row(text: str, label: str, row: int, decimal: str | None) -> float
     return value
 
 
-def outcome_in_row(text: str, row: int, decimal: str | None) -> float | None:
+def _outcome(text: str, row: int, decimal: str | None) -> float | None:
     """The outcome in a cell; None where it says that none will come."""
-    return None if text.lower() in _NO_OUTCOME else number_in_row(text, "outcome", row, decimal)
+    return None if text.lower() in _NO_OUTCOME else _number(text, "outcome", row, decimal)
+
+
+class OutcomeRow(NamedTuple):
+    """One row of a file of outcomes."""
+
+    ticket: int | None
+    arm: str
+    outcome: float | None
+    amount: float | None
+
+
+def read_outcome_rows(source: tables.Source, decimal: str | None = None) -> list[OutcomeRow]:
+    """A CSV file with columns arm and outcome, and maybe amount and ticket; faults are named with their rows."""
+    tables.decimal_name(decimal)
+    table = tables.read_table(source)
+    header = [name.lower() for name in table.header]
+    if header.count("arm") != 1 or header.count("outcome") != 1:
+        listed = ", ".join(header[:COLUMNS_LISTED]) or "none"
+        raise InvalidValue(f"Row 1: columns named arm and outcome are needed; found are {listed}.")
+    table.require_rows()
+    rows = [dict(zip(header, cells)) for cells in table.rows]
+    columns = [[cells.get(name, "") for cells in rows] for name in ("amount", "outcome")]
+    amount_mark, outcome_mark = tables.decimal_marks(columns, decimal)
+    found = []
+    for row, cells in zip(table.lines, rows):
+        outcome = _outcome(cells["outcome"], row, outcome_mark)
+        amount = _number(cells["amount"], "amount", row, amount_mark) if cells.get("amount") else None
+        ticket = cells.get("ticket") or None
+        if ticket is not None and not (ticket.isascii() and ticket.isdigit() and len(ticket) <= LONGEST_TICKET):
+            raise InvalidValue(f"Row {row}: the ticket must be a number; got {ticket[:50]!r}.")
+        found.append(OutcomeRow(None if ticket is None else int(ticket), cells["arm"], outcome, amount))
+    return found
 
 
 def _in_order(found: list[Observation]) -> list[Observation]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, Unpack
 
 if TYPE_CHECKING:
+    from apportion._common.tables import Source
     from apportion.allocation.arms import Arm
     from apportion.allocation.beliefs import Beliefs
     from apportion.allocation.outcomes import Amounts, Outcomes
@@ -76,10 +76,10 @@ class CampaignVerbs(Protocol):
     # Files and futures
 
     def import_history(
-        self, path: str | os.PathLike[str], *, add_arms: bool = False, again: bool = False, key: str | None = None,
+        self, path: Source, *, add_arms: bool = False, again: bool = False, key: str | None = None,
         **columns: str | None,
     ) -> Imported:  # fmt: skip
-        """Take in a history file: each date becomes a split that was spent, with its outcomes. All or nothing.
+        """Import a history file: each date becomes a split that was spent, with its outcomes. All or nothing.
 
         `columns` maps the names of the columns (date, arm, amount, outcome), and says `delimiter` and `decimal`.
         """
@@ -90,7 +90,7 @@ class CampaignVerbs(Protocol):
     def forecast(
         self, *, periods: int = 50, worlds: int = 100, policies: Sequence[str] | None = None, seed: int = 0
     ) -> Forecast:
-        """Play the campaign forward: futures drawn from its beliefs, each policy going on from today's sums."""
+        """Simulate the campaign forward: futures drawn from its beliefs, each policy going on from today's sums."""
 
     # Reading, each time as of one moment
 

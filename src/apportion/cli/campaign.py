@@ -134,9 +134,9 @@ def record(
     if csv is not None:
         if outcomes or spent:
             raise InvalidValue("`record` takes outcomes from the command line or from `--csv`, not from both.")
-        from apportion.cli.files import read_outcomes
+        from apportion.campaigns.history_files import read_outcome_rows
 
-        rows = read_outcomes(csv, decimal)
+        rows = read_outcome_rows(csv, decimal)
         with campaign.together():
             numbers = [_ticket(campaign, ticket if row.ticket is None else row.ticket) for row in rows]
             for number, row in zip(numbers, rows):

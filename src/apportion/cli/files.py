@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
-from apportion._common import files
 from apportion.cli.campaign import Db, Json, Name
 from apportion.errors import InvalidValue
-
-LONGEST_TICKET = 15
-"""The digits of a ticket's number."""
 
 
 def import_(
@@ -71,20 +69,21 @@ def export(
 
     Example: apportion export ads --out ads.csv
     """
+    from apportion._common.files import write_text
     from apportion.campaigns import files
     from apportion.campaigns.campaign import Campaign
 
     chosen = kind or ("json" if json or (out is not None and out.suffix == ".json") else "csv")
-    writers = {"csv": files.export_csv, "json": files.export_json, "log": files.export_log}
-    if chosen not in writers:
-        raise InvalidValue(f"`--format` must be one of csv, json, log; got {chosen[:60]!r}.")
+    if chosen not in files.EXPORTS:
+        raise InvalidValue(f"`--format` must be one of {', '.join(files.EXPORTS)}; got {chosen[:60]!r}.")
     if out is not None and not force and out.exists():
         raise InvalidValue(f"The file {str(out)!r} is there already; choose another name, or --force to replace it.")
-    text = writers[chosen](Campaign.open(name, db))
+    text = files.export(Campaign.open(name, db), chosen)
     if out is None:
         print(text, end="")
         return
-    write_text(out, text)
+    with _explained(out):
+        write_text(out, text)
     if not json:
         print(f"Written: {out}")
 
@@ -100,11 +99,11 @@ def restore(
     Example: apportion restore ads.json --name "ads again"
     """
     from apportion._common.formatting import counted
-    from apportion._common.tables import decoded, read_bytes
+    from apportion._common.tables import read_text
     from apportion.campaigns.files import restore_json, restore_log
     from apportion.cli import show
 
-    text = decoded(read_bytes(file), file.name)
+    text = read_text(file)
     if text.lstrip()[:1] == "{":
         campaign = restore_json(text, db=db, name=name)
     else:
@@ -131,56 +130,19 @@ def report(
 
     page = campaign_page(Campaign.open(name, db))
     target = Path(f"{name}.html") if out is None else out
-    try:
+    with _explained(target):
         page.write(target)
-    except OSError as error:
-        raise InvalidValue(f"The file {str(target)!r} cannot be written: {error.strerror}.") from error
     if json:
         show.show_json({"campaign": name, "file": str(target)})
     else:
         show.say(f"Written: {target}")
 
 
-class OutcomeRow(NamedTuple):
-    """One row of a file of outcomes."""
-
-    ticket: int | None
-    arm: str
-    outcome: float | None
-    amount: float | None
-
-
-def read_outcomes(path: Path, decimal: str | None = None) -> list[OutcomeRow]:
-    """A CSV file with columns arm and outcome, and maybe amount and ticket; faults are named with their rows."""
-    from apportion._common import tables
-    from apportion.campaigns.history_files import COLUMNS_LISTED, number_in_row, outcome_in_row
-
-    tables.decimal_name(decimal)
-    table = tables.read_table(path)
-    header = [name.lower() for name in table.header]
-    if header.count("arm") != 1 or header.count("outcome") != 1:
-        listed = ", ".join(header[:COLUMNS_LISTED]) or "none"
-        raise InvalidValue(f"Row 1: columns named arm and outcome are needed; found are {listed}.")
-    table.require_rows()
-    rows = [dict(zip(header, cells)) for cells in table.rows]
-    columns = [[cells.get(name, "") for cells in rows] for name in ("amount", "outcome")]
-    amount_mark, outcome_mark = tables.decimal_marks(columns, decimal)
-    found = []
-    for row, cells in zip(table.lines, rows):
-        outcome = outcome_in_row(cells["outcome"], row, outcome_mark)
-        amount = number_in_row(cells["amount"], "amount", row, amount_mark) if cells.get("amount") else None
-        ticket = cells.get("ticket") or None
-        if ticket is not None and not (ticket.isascii() and ticket.isdigit() and len(ticket) <= LONGEST_TICKET):
-            raise InvalidValue(f"Row {row}: the ticket must be a number; got {ticket[:50]!r}.")
-        found.append(OutcomeRow(None if ticket is None else int(ticket), cells["arm"], outcome, amount))
-    return found
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file; an old one stays until the new one is whole."""
+@contextlib.contextmanager
+def _explained(target: Path) -> Iterator[None]:
+    """One sentence where a file cannot be written."""
     try:
-        files.write_text(path, text)
+        yield
     except (OSError, ValueError) as error:
-        raise InvalidValue(
-            f"The file {str(path)!r} cannot be written: {getattr(error, 'strerror', error)}."
-        ) from error
+        why = getattr(error, "strerror", error)
+        raise InvalidValue(f"The file {str(target)!r} cannot be written: {why}.") from error

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, Unpack
 
 from apportion._common import tables, validation
+from apportion._common.tables import Source
 from apportion.allocation.arms import Arm, by_name
 from apportion.allocation.beliefs import Beliefs
 from apportion.allocation.outcomes import Amounts, Outcomes
@@ -91,16 +90,16 @@ class RemoteCampaign(CampaignVerbs):
         return rebuild.settings(self._write("PATCH", "settings", content=wanted, key=key))
 
     def import_history(
-        self, path: str | os.PathLike[str], *, add_arms: bool = False, again: bool = False, key: str | None = None,
+        self, path: Source, *, add_arms: bool = False, again: bool = False, key: str | None = None,
         **columns: str | None,
     ) -> Imported:  # fmt: skip
-        file, content = Path(path), tables.read_bytes(path)
+        file = tables.read_content(path)
         known = {"date": "date_column", "arm": "arm_column", "amount": "amount_column", "outcome": "outcome_column"}
         for option in columns:
             validation.choice("column", option, (*known, "delimiter", "decimal"))
         query = {known.get(option, option): value for option, value in columns.items() if value is not None}
         query |= {"file": file.name[:200], "add_arms": _flag(add_arms), "again": _flag(again)}
-        done = self._write("POST", "import", content=content, key=key, query=query, media_type="text/csv")
+        done = self._write("POST", "import", content=file.content, key=key, query=query, media_type="text/csv")
         return rebuild.imported(done)
 
     # Reading

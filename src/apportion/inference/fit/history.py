@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,8 +72,8 @@ def _column_name(name: str, value: Any) -> str:
 
 
 def _columns(history: Any, wanted: Wanted) -> _Columns:
-    if isinstance(history, str | os.PathLike):
-        return _from_csv(Path(history), wanted)
+    if isinstance(history, str | os.PathLike | tables.FileContent):
+        return _from_csv(history, wanted)
     if hasattr(history, "columns") and hasattr(history, "notna"):  # a data frame, without importing pandas
         if missing := [name for name in wanted if name not in history.columns]:
             flat = history.reset_index()  # an index of arms is as good as a column
@@ -117,9 +116,9 @@ def _from_rows(rows: list[Any], wanted: Wanted) -> _Columns:
     return _Columns([[row[index] for row in found] for index in range(3)])
 
 
-def _from_csv(path: Path, wanted: Wanted) -> _Columns:
+def _from_csv(source: tables.Source, wanted: Wanted) -> _Columns:
     """The columns of a file; other columns of it may hold anything, also quotes that do not match."""
-    table = tables.read_table(path, strict=False)
+    table = tables.read_table(source, strict=False)
     indices = {name: table.index_of(name) for name in wanted}
     if missing := [name for name, index in indices.items() if index is None]:
         raise _lacks(missing, list(table.header), f" in {table.file}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
@@ -12,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from apportion._common import validation
+from apportion._common.tables import FileContent
 from apportion.campaigns import files
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.files import Imported
@@ -99,35 +99,26 @@ async def import_(
         Literal["point", "comma"] | None, Query(description="Decimal mark; found in the file by default.")
     ] = None,
     add_arms: Annotated[bool, Query(description="Add arms that are not known.")] = False,
-    again: Annotated[bool, Query(description="Also if it was imported before.")] = False,
+    again: Annotated[bool, Query(description="Import it even if it was imported before.")] = False,
     key: Key = None,
 ) -> Any:
-    """Take in a CSV file: each date becomes a split that was spent, with its outcomes. All rows, or none."""
+    """Import a CSV file: each date becomes a split that was spent, with its outcomes. All rows, or none."""
     content = await request.body()
     columns = {"date": date_column, "arm": arm_column, "amount": amount_column, "outcome": outcome_column,
                "delimiter": delimiter, "decimal": decimal}  # fmt: skip
 
-    def take_in() -> Imported:
+    def import_file() -> Imported:
         campaign = open_campaign(request, name)
         return import_content(campaign, content, file, key=key, add_arms=add_arms, again=again, **columns)
 
-    return json_response(await run_in_threadpool(take_in))
+    return json_response(await run_in_threadpool(import_file))
 
 
 def import_content(campaign: Campaign, content: bytes, file: str, **options: Any) -> Imported:
     """`import_history` of a file that came over HTTP."""
-    title = Path(file).name
-    if not title or title != file or not title.isprintable() or len(title.encode("utf-8", "replace")) > 200:
+    if not file or Path(file).name != file or not file.isprintable() or len(file.encode("utf-8", "replace")) > 200:
         raise validation.refuse("file", "the printable name of a file, without folders", file)
-    with tempfile.TemporaryDirectory(prefix="apportion-") as folder:
-        path = Path(folder) / title
-        try:
-            path.write_bytes(content)
-            return campaign.import_history(path, **options)
-        except (InvalidValue, OSError, ValueError) as error:
-            if isinstance(error, InvalidValue):
-                raise InvalidValue(str(error).replace(str(path), title)) from None
-            raise validation.refuse("file", "a name that a file can have", file) from None
+    return campaign.import_history(FileContent(file, content), **options)
 
 
 @router.post(

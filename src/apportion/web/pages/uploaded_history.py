@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from starlette.datastructures import FormData, UploadFile
 
+from apportion._common.tables import FileContent
 from apportion.errors import InvalidValue
 
 
@@ -20,16 +17,12 @@ def uploaded(form: FormData) -> UploadFile | None:
     return file if isinstance(file, UploadFile) and file.filename else None
 
 
-@contextmanager
-def saved(file: UploadFile) -> Iterator[Path]:
-    """The uploaded file under its own name, for as long as it is looked at."""
+def content_of(file: UploadFile) -> FileContent:
+    """The uploaded file, under its own name."""
     last = (file.filename or "").replace("\\", "/").rpartition("/")[2]
     name = "".join(mark for mark in last if mark.isprintable())[-100:].lstrip(".") or "history.csv"
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / name
-        file.file.seek(0)
-        path.write_bytes(file.file.read())
-        yield path
+    file.file.seek(0)
+    return FileContent(name, file.file.read())
 
 
 def columns_of(typed: dict[str, str]) -> dict[str, Any]:
@@ -47,11 +40,11 @@ def measured(
     file = uploaded(form)
     if file is None:
         raise InvalidValue("Choose a CSV file with columns arm, amount and outcome first.")
-    with saved(file) as path:
-        fit = fit_noise(path, **columns_of(typed))
+    history = content_of(file)
+    fit = fit_noise(history, **columns_of(typed))
     content = {
         "b": round(fit.b, 4), "sigma": float(f"{fit.sigma:.6g}"), "means": fit.means,
-        "sentences": fit.summary().splitlines(), "file": path.name,
+        "sentences": fit.summary().splitlines(), "file": history.name,
     }  # fmt: skip
     known = {**typed, "fitted": json.dumps(content), "choice": "history"}
     if not any(row["arm"] for row in rows):

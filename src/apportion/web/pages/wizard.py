@@ -23,7 +23,7 @@ from apportion.web.pages.actions import typed_of
 from apportion.web.pages.preview import in_words, preview
 from apportion.web.pages.setting_fields import new_fields, policy_names, read
 from apportion.web.pages.shared import Form, campaign_path, go, number, optional, page, share, status_of, text
-from apportion.web.pages.uploaded_history import columns_of, fit_in_form, measured, saved, uploaded
+from apportion.web.pages.uploaded_history import columns_of, content_of, fit_in_form, measured, uploaded
 from apportion.web.shared import db_of, plain
 
 router = APIRouter(include_in_schema=False)
@@ -241,10 +241,10 @@ def _begin(request: Request, form: FormData, typed: dict[str, str], rows: list[d
             "The history is to be taken in, but its file is no longer chosen: choose it again in step 2."
         )
     columns = {**columns_of(typed), "date": typed.get("column_date", "").strip() or "date"}
-    with saved(file) as path:
-        read_history(path, **columns)  # what is wrong with it is said before anything is begun
-        campaign = Campaign.create(name, db=db, **filled.options)
-        done = import_history(campaign, path, add_arms=True, **columns)
+    history = content_of(file)
+    read_history(history, **columns)  # what is wrong with it is said before anything is begun
+    campaign = Campaign.create(name, db=db, **filled.options)
+    done = import_history(campaign, history, add_arms=True, **columns)
     rows_in = f"1 row of {done.file} was" if done.rows == 1 else f"{done.rows} rows of {done.file} were"
     message = f"Campaign {name} is begun, and {rows_in} taken in. Ask for the next split."
     return go(request, f"{campaign_path(name)}#next", message)
