@@ -5,7 +5,7 @@ python examples/custom_policy.py        writes custom_policy.png; --quick simula
 
 import argparse
 
-from my_policy import Leading  # in a file of its own, so that its machine code can be kept between runs
+from my_policy import Leading  # in a file of its own, so that its machine code can be stored between runs
 
 import apportion as ap
 

@@ -13,7 +13,7 @@ import numpy as np
 import apportion as ap
 
 CHANNELS = ("search", "social", "video", "radio")
-# The world, which nobody is told: sales per EUR, and noise that grows as the 0.7th power of what is spent.
+# The world, which nobody knows: sales per EUR, and noise that grows as the 0.7th power of what is spent.
 WORLD = ap.Instance(means=(1.30, 1.70, 1.55, 0.80), b=0.7, sigma=5.0)
 BUDGET = 5000.0
 

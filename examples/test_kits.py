@@ -1,4 +1,4 @@
-"""Daily test kits over twelve places: whole kits, and each kit finds a case or not (b = 1/2 exactly).
+"""Daily test kits over twelve states: whole kits, and each kit finds a case or not (b = 1/2 exactly).
 
 python examples/test_kits.py            writes test_kits.png; --quick plays fewer days
 """
@@ -20,9 +20,9 @@ def main(days, picture):
     sent, found = [], 0.0
     for _ in range(days):
         split = allocator.ask(KITS.budget)
-        kits = np.array([split.amounts[place] for place in KITS.arms])
+        kits = np.array([split.amounts[state] for state in KITS.arms])
         positives = KITS.draw(kits, rng)  # no number where no kit was sent
-        allocator.tell(split.ticket, {place: n for place, n in zip(KITS.arms, positives.tolist()) if not np.isnan(n)})
+        allocator.tell(split.ticket, {state: n for state, n in zip(KITS.arms, positives.tolist()) if not np.isnan(n)})
         sent.append(kits)
         found += float(np.nansum(positives))
     beliefs = allocator.beliefs()
@@ -30,13 +30,13 @@ def main(days, picture):
     even = KITS.budget * days * float(np.mean(KITS.means))
     print(beliefs)
     print(f"{found:,.0f} cases were found in {days} days; an even split would have found about {even:,.0f}.")
-    print(f"It takes {beliefs.leader} for the place with the most cases per kit; the truth is {best}.")
+    print(f"It takes {beliefs.leader} for the state with the most cases per kit; the truth is {best}.")
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.5), layout="constrained")
     image = left.imshow(np.array(sent).T, aspect="auto", cmap="cividis", extent=(0.5, days + 0.5, 11.5, -0.5))
     left.set(title="Kits sent, day by day", xlabel="day", yticks=range(len(KITS.arms)), yticklabels=KITS.arms)
     figure.colorbar(image, ax=left, label="kits a day")
-    rows = [beliefs[place] for place in KITS.arms]
+    rows = [beliefs[state] for state in KITS.arms]
     bars = [[row.mean - row.low for row in rows], [row.high - row.mean for row in rows]]
     right.errorbar([row.mean for row in rows], range(len(rows)), xerr=bars, fmt="o", capsize=3, label="learned")
     right.plot(KITS.means, range(len(rows)), "k|", markersize=14, label="truth")

@@ -14,7 +14,7 @@ def main(funds, picture):
     sigma = STARTUPS.sigma * STARTUPS.budget ** (STARTUPS.b - 1.0)
     world = ap.Instance(STARTUPS.means, b=STARTUPS.b, sigma=sigma)
     result = ap.simulate(
-        [ap.Recommended, ap.Odds, ap.Thompson, ap.Uniform],  # as classes: each is told b and sigma of the world
+        [ap.Recommended, ap.Odds, ap.Thompson, ap.Uniform],  # as classes: each gets b and sigma of the world
         world,
         horizon=STARTUPS.periods,
         replications=funds,

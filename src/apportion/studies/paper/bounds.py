@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apportion import theory
 from apportion.model.law import Instance
@@ -17,20 +17,32 @@ from apportion.policies.uniform import Uniform
 from apportion.reporting.html import shown
 from apportion.studies.curves import BESIDE, Curve, Labels, Panel, Reference, draw_panels
 from apportion.studies.page import Block, Picture, Table, Text, with_error
-from apportion.studies.paper.runs import final_regret, world
+from apportion.studies.paper.runs import Mean, final_regret, world
 from apportion.studies.paper.section import OnStep, Section, Values
 from apportion.studies.paper.sizes import Sizes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-HARD_POWERS = (0.0, 0.5, 0.75, 1.0)
+HARD_B_VALUES = (0.0, 0.5, 0.75, 1.0)
 HARD_ARMS = (2, 10)
 HARD_HORIZON = 1_000
 CLEAR_GAP = 3.0
-# (arms, b, epsilon, gap) where the bounds of Theorem 4 say something.
-GREEDY_CASES = ((2, 0.75, 0.05, 3.0), (5, 0.9, 0.1, 2.0), (4, 1.0, 0.5, 1.0))
-VIOLATED = (5, 0.75, 0.5)
+ELIMINATION_ARMS = 10
+
+
+class Case(NamedTuple):
+    """One arm better than all others by `gap`; `epsilon` is that of Algorithm 2."""
+
+    arms: int
+    b: float
+    gap: float
+    epsilon: float | None = None
+
+
+# Where the bounds of Theorem 4 say something, and where Theorem 2 as printed fails.
+GREEDY_CASES = (Case(2, 0.75, 3.0, 0.05), Case(5, 0.9, 2.0, 0.1), Case(4, 1.0, 1.0, 0.5))
+BROKEN_CASE = Case(5, 0.75, 0.5)
 
 
 def contestants(b: float, arms: int) -> dict[str, Policy]:
@@ -53,7 +65,7 @@ def contestants(b: float, arms: int) -> dict[str, Policy]:
 def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
     """Regret on the hard pair; regret and bounds of the two algorithms; where the printed bound fails."""
     hard: list[dict[str, Any]] = []
-    for b in HARD_POWERS:
+    for b in HARD_B_VALUES:
         for arms in HARD_ARMS:
             on_step(f"hard pair, b = {b:g}, K = {arms}")
             bound = theory.minimax_lower_bound(arms, HARD_HORIZON, b, constant="sharp")
@@ -69,46 +81,38 @@ def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
                     "printed": printed, "ratio": larger.mean / bound,
                 })  # fmt: skip
     horizon = sizes.horizons[-1]
-    upper = [
-        _elimination(radius, b, horizon, sizes, seed, on_step)
-        for b in (0.5, 0.75, 1.0)
-        for radius in ("corrected", "anytime")
-    ]
+    upper = []
+    for b in (0.5, 0.75, 1.0):
+        case = Case(ELIMINATION_ARMS, b, CLEAR_GAP)
+        for radius in ("corrected", "anytime"):
+            on_step(f"Theorem 2, b = {b:g}, {radius} radius")
+            instance = world(case.arms, b, case.gap)
+            mean = final_regret(SuccessiveElimination(b=b, radius=radius), instance, horizon, sizes, seed)
+            bound = theory.elimination_regret_bound(instance.means, horizon=horizon, b=b, form=radius)
+            upper.append(_row("Theorem 2", radius, case, mean, bound))
     for case in GREEDY_CASES:
-        for leader in ("ratios", "information"):
-            upper += _greedy(case, leader, horizon, sizes, seed, on_step)
+        for leader, forms in (("ratios", ("printed", "corrected", "sharp")), ("information", ("information",))):
+            on_step(f"Theorem 4, b = {case.b:g}, leader by {leader}")
+            instance = world(case.arms, case.b, case.gap)
+            policy = EpsilonGreedy(b=case.b, epsilon=case.epsilon, leader=leader)
+            mean = final_regret(policy, instance, horizon, sizes, seed)
+            for form in forms:
+                bound = theory.greedy_regret_bound(instance.means, case.b, policy.epsilon, form=form)
+                upper.append(_row("Theorem 4", form, case, mean, bound))
     return {"hard": hard, "horizon": HARD_HORIZON, "upper": upper, "violation": _violation(), "T": horizon}
 
 
-def _elimination(radius: str, b: float, horizon: int, sizes: Sizes, seed: int, on_step: OnStep) -> dict[str, Any]:
-    on_step(f"Theorem 2, b = {b:g}, {radius} radius")
-    case = world(10, b, CLEAR_GAP)
-    bound = theory.elimination_regret_bound(case.means, horizon=horizon, b=b, form=radius)
-    mean = final_regret(SuccessiveElimination(b=b, radius=radius), case, horizon, sizes, seed)
+def _row(theorem: str, form: str, case: Case, mean: Mean, bound: float) -> dict[str, Any]:
+    """A measured regret beside a bound on it."""
     return {
-        "theorem": "Theorem 2", "form": radius, "arms": 10, "b": b, "gap": CLEAR_GAP, "epsilon": None,
-        "mean": mean.mean, "error": mean.error, "bound": bound, "ratio": mean.mean / bound,
+        "theorem": theorem, "form": form, **case._asdict(), "mean": mean.mean, "error": mean.error, "bound": bound,
+        "ratio": mean.mean / bound,
     }  # fmt: skip
-
-
-def _greedy(case: Any, leader: str, horizon: int, sizes: Sizes, seed: int, on_step: OnStep) -> list[dict[str, Any]]:
-    arms, b, epsilon, gap = case
-    on_step(f"Theorem 4, b = {b:g}, leader by {leader}")
-    instance = world(arms, b, gap)
-    mean = final_regret(EpsilonGreedy(b=b, epsilon=epsilon, leader=leader), instance, horizon, sizes, seed)
-    rows = []
-    for form in ("printed", "corrected", "sharp") if leader == "ratios" else ("information",):
-        bound = theory.greedy_regret_bound(instance.means, b, epsilon, form=form)
-        rows.append({
-            "theorem": "Theorem 4", "form": form, "arms": arms, "b": b, "gap": gap, "epsilon": epsilon,
-            "mean": mean.mean, "error": mean.error, "bound": bound, "ratio": mean.mean / bound,
-        })  # fmt: skip
-    return rows
 
 
 def _violation() -> dict[str, Any]:
     """The first power of ten at which Algorithm 1 as printed loses more than Theorem 2 as printed allows, exactly."""
-    arms, b, gap = VIOLATED
+    arms, b, gap, _ = BROKEN_CASE
     means = world(arms, b, gap).means
     horizon = 10
     while True:
@@ -124,8 +128,8 @@ def show(values: Values) -> list[Block]:
     """The least ratio per setting, the upper bounds, and the violation."""
     rows = []
     for b, arms in dict.fromkeys((row["b"], row["arms"]) for row in values["hard"]):
-        mine = [row for row in values["hard"] if (row["b"], row["arms"]) == (b, arms)]
-        best = min(mine, key=lambda row: row["ratio"])
+        same = [row for row in values["hard"] if (row["b"], row["arms"]) == (b, arms)]
+        best = min(same, key=lambda row: row["ratio"])
         rows.append([
             b, arms, best["printed"], best["bound"], best["policy"], with_error(best["mean"], best["error"]),
             best["ratio"], "holds" if best["ratio"] > 1 else "fails",
@@ -181,7 +185,7 @@ def draw(values: Values) -> Figure:
             rows = [row for row in values["hard"] if (row["policy"], row["arms"]) == (name, arms)]
             b = [row["b"] + BESIDE * (number - len(names) / 2) for row in rows]
             curves.append(Curve(name, number, b, [row["ratio"] for row in rows]))
-        panels.append(Panel(f"K = {arms}", curves, Reference([HARD_POWERS[0], HARD_POWERS[-1]], [1.0, 1.0])))
+        panels.append(Panel(f"K = {arms}", curves, Reference([HARD_B_VALUES[0], HARD_B_VALUES[-1]], [1.0, 1.0])))
     return draw_panels(labels, panels, share=True)
 
 

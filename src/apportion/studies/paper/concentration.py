@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 COUNTS = (1, 2, 10, 1000)
 LEVEL = 0.001
 # Beyond this ε the exact probability is too small for a float at t = 3.
-LARGEST = 20.0
-# A sample of suprema at t = 1000 costs as much as a hundred at t = 10.
-DEAREST = 1000
+LARGEST_EPSILON = 20.0
+# A supremum at this t costs as much as a hundred at t = 10.
+COSTLY_T = 1000
 # A frequency of fewer draws is not drawn.
 FEWEST_DRAWS = 5
 
@@ -40,7 +40,7 @@ def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
     curves = []
     for t in COUNTS:
         on_step(f"Proposition 1, t = {t}")
-        draws = sizes.draws // (10 if t >= DEAREST else 1)
+        draws = sizes.draws // (10 if t >= COSTLY_T else 1)
         suprema = drawn_suprema(t, draws, seed)
         highest = min(corrected_quantile(LEVEL, t), 8.0)
         grid = np.linspace(0.1, highest, 40)
@@ -84,7 +84,7 @@ def failure(t: int) -> dict[str, Any]:
         exact = cone_tail(x, t) if x > 0 else 0.5  # at t = 1 the threshold is 0, and half of all draws are above it
         return math.log(exact) + epsilon * epsilon / 2
 
-    grid = np.linspace(0.05, LARGEST, 600)
+    grid = np.linspace(0.05, LARGEST_EPSILON, 600)
     signs = [excess(float(epsilon)) > 0 for epsilon in grid]
     if not signs[-1]:
         return {"t": t, "from": None, "exact": None, "printed": None}

@@ -1,10 +1,10 @@
-"""Every place where the printed text fails: what is right, the number that shows it, the test that holds it."""
+"""Where the printed text fails: what is right, the number that shows it, the test that holds it."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,8 +26,19 @@ from apportion.studies.paper.sizes import Sizes
 _THEORY, _PAPER = "tests/theory/test_theory.py", "tests/statistical/test_paper.py"
 _CONE = "tests/statistical/test_concentration.py"
 
-# Place in the paper, what it prints, what is right, what the number is (filled with what was computed), the test.
-ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
+
+class Erratum(NamedTuple):
+    """Where in the paper, what it prints, what is right, the sentence for the numbers computed, and the test."""
+
+    name: str
+    where: str
+    printed: str
+    right: str
+    sentence: str
+    test: str
+
+
+ERRATA = tuple(Erratum(*fields) for fields in (
     ("variance", "Abstract", "variance of order b", "the standard deviation goes as A^b, the variance as A^(2b)",
      "drawn variance goes as A^{0} at b = {1}", "tests/model/test_law.py::test_the_law"),
     ("convex", "Information", "convex for every b < 1", "concave for b > 1/2, linear at 1/2, convex below",
@@ -80,7 +91,7 @@ ROWS: tuple[tuple[str, str, str, str, str, str], ...] = (
      f"{_THEORY}::test_greedy_bounds_have_their_worked_values"),
     ("ceiling", "Theorem 4", "⌈1/(2b−1−ε)⌉", "beware of rounding", "{0} in floating point, {1} in truth",
      f"{_THEORY}::test_greedy_power_is_not_moved_by_rounding"),
-)  # fmt: skip
+))  # fmt: skip
 
 
 def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
@@ -167,9 +178,10 @@ def _algorithms(rng: np.random.Generator, sizes: Sizes) -> dict[str, list[Any]]:
 def show(values: Values) -> list[Block]:
     """One table."""
     rows = []
-    for name, place, printed, right, words, test in ROWS:
-        numbers = [shown(number) for number in values["numbers"][name]]
-        rows.append([place, printed, right, words.format(*numbers), f"`{test}`"])
+    for erratum in ERRATA:
+        numbers = [shown(number) for number in values["numbers"][erratum.name]]
+        sentence = erratum.sentence.format(*numbers)
+        rows.append([erratum.where, erratum.printed, erratum.right, sentence, f"`{erratum.test}`"])
     return [
         Text(
             "Where the printed text fails, with a number that shows it and the test that holds the correction. The "
@@ -178,7 +190,7 @@ def show(values: Values) -> list[Block]:
             "Algorithm 2 cannot reach the gap-independent rate rests on an upper bound, so it is a statement about "
             "that bound."
         ),
-        Table("Errata.", ["place", "printed", "right", "shown by", "held by"], rows),
+        Table("Errata.", ["where", "printed", "right", "shown by", "held by"], rows),
     ]
 
 

@@ -15,8 +15,8 @@ from apportion.studies.paper.sizes import Sizes
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ARMS, HORIZON, POWER = 3, 40, 0.75
-MANY = (3, 10, 100)
+ARMS, HORIZON, B = 3, 40, 0.75
+ARM_COUNTS = (3, 10, 100)
 ALPHA = 1.5
 
 
@@ -25,11 +25,11 @@ def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
     on_step("Lemma 2")
     times = np.linspace(0.0, HORIZON, sizes.surface_steps + 1)
     surface = [
-        [theory.stopping_time_sum([low, high, HORIZON], POWER) if low <= high else None for low in times]
+        [theory.stopping_time_sum([low, high, HORIZON], B) if low <= high else None for low in times]
         for high in times
     ]
     whole = max(
-        (theory.stopping_time_sum([low, high, HORIZON], POWER), low, high)
+        (theory.stopping_time_sum([low, high, HORIZON], B), low, high)
         for high in range(HORIZON + 1)
         for low in range(high + 1)
     )
@@ -38,16 +38,16 @@ def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
             "arms": arms, "b": b, "printed": theory.stopping_time_printed_bound(arms, HORIZON, b),
             "exact": theory.stopping_time_maximum(arms, HORIZON, b),
         }
-        for arms in MANY for b in (0.5, 0.75, 0.9, 1.0)
+        for arms in ARM_COUNTS for b in (0.5, 0.75, 0.9, 1.0)
     ]  # fmt: skip
     counts = [int(10**power) for power in range(7)]
-    example = [{"t": t, **theory.example_precision(t, ALPHA, POWER)._asdict()} for t in counts]
+    example = [{"t": t, **theory.example_precision(t, ALPHA, B)._asdict()} for t in counts]
     return {
-        "arms": ARMS, "horizon": HORIZON, "b": POWER, "times": times, "surface": surface,
+        "arms": ARMS, "horizon": HORIZON, "b": B, "times": times, "surface": surface,
         "whole": {"value": whole[0], "first": whole[1], "second": whole[2]},
-        "maximum": theory.stopping_time_maximum(ARMS, HORIZON, POWER),
-        "maximiser": theory.stopping_time_maximiser(ARMS, HORIZON, POWER),
-        "printed": theory.stopping_time_printed_bound(ARMS, HORIZON, POWER),
+        "maximum": theory.stopping_time_maximum(ARMS, HORIZON, B),
+        "maximiser": theory.stopping_time_maximiser(ARMS, HORIZON, B),
+        "printed": theory.stopping_time_printed_bound(ARMS, HORIZON, B),
         "table": table, "alpha": ALPHA, "example": example,
     }  # fmt: skip
 

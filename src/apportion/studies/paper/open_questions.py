@@ -34,6 +34,8 @@ BIAS_PERIODS = 300
 GROWTH = tuple(10**power for power in range(1, 13))
 LEVEL = 0.001
 NOISE_COUNT, NOISE_LEVEL = 10, 0.01
+WORTH_ARMS, WORTH_GAP = 10, 1.0
+PRECISION_CASES, PRECISION_PERIODS, LEAST_LOG_SHARE = 200, 20, -6.0
 
 
 def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
@@ -59,10 +61,10 @@ def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
         "Algorithm 1, anytime around μ*": SuccessiveElimination(b=B, radius="anytime"),
         "Algorithm 1, anytime pairwise": SuccessiveElimination(b=B, radius="anytime", pairwise=True),
     }
-    values["worth"] = {"arms": 10, "gap": 1.0, "horizon": horizon, "rows": []}
+    values["worth"] = {"arms": WORTH_ARMS, "gap": WORTH_GAP, "horizon": horizon, "rows": []}
     for name, policy in policies.items():
         on_step(f"what it is worth: {name}")
-        mean = final_regret(policy, world(10, B, 1.0), horizon, sizes, seed)
+        mean = final_regret(policy, world(WORTH_ARMS, B, WORTH_GAP), horizon, sizes, seed)
         values["worth"]["rows"].append({"policy": name, **mean._asdict()})
     return values
 
@@ -71,9 +73,9 @@ def _precision(seed: int) -> dict[str, Any]:
     """The least ratio of B to the better of R1 and R2 over random fixed shares, and the largest."""
     rng = np.random.default_rng([seed, 8])
     ratios = []
-    for _ in range(200):
+    for _ in range(PRECISION_CASES):
         past = Statistics(1, B)
-        for share in np.exp(rng.uniform(-6.0, 0.0, size=20)):
+        for share in np.exp(rng.uniform(LEAST_LOG_SHARE, 0.0, size=PRECISION_PERIODS)):
             past.update([share], [0.0])
         sums = past.sums()
         rival = max(float(ratio_of_sums(sums).precision[0]), float(mean_of_ratios(sums).precision[0]))

@@ -27,8 +27,8 @@ BURN_IN = (40, 160)
 TRUE_B = (0.25, 0.75)
 ASSUMED = (0.55, 0.6, 0.7, 0.8, 0.9)
 TRUTH, ARMS, GAP = 0.9, 5, 0.5
-# The widest factor that a burn-in repeats: its fits take the time.
-REPEATS = 20
+# A burn-in is repeated this many times less often than a draw, as its fits take the time, and at least this often.
+DRAWS_A_REPEAT, MIN_REPEATS = 20, 20
 
 
 def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
@@ -37,7 +37,7 @@ def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
     for periods in BURN_IN:
         for b in TRUE_B:
             on_step(f"burn-in of {periods} periods, b = {b:g}")
-            burn.append(_burn_in(periods, b, max(20, sizes.draws // REPEATS), seed))
+            burn.append(_burn_in(periods, b, max(MIN_REPEATS, sizes.draws // DRAWS_A_REPEAT), seed))
     lower = []
     for assumed in ASSUMED:
         on_step(f"assumed b = {assumed:g}")
@@ -87,9 +87,9 @@ def show(values: Values) -> list[Block]:
         for row in values["burn"]
     ]  # fmt: skip
     names = list(dict.fromkeys(row["policy"] for row in values["lower"]))
-    by = {(row["policy"], row["assumed"]): row for row in values["lower"]}
+    found = {(row["policy"], row["assumed"]): row for row in values["lower"]}
     assumed = list(dict.fromkeys(row["assumed"] for row in values["lower"]))
-    lower = [[b, *(with_error(by[name, b]["mean"], by[name, b]["error"]) for name in names)] for b in assumed]
+    lower = [[b, *(with_error(found[name, b]["mean"], found[name, b]["error"]) for name in names)] for b in assumed]
     return [
         Text(
             "Printed: play amounts a twice and regress log D on log a, where D is the difference of the two "

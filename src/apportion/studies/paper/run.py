@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from apportion._common import validation
 from apportion.errors import IncompatibleState
 from apportion.studies.finished import Entries, Finished, FinishedWork, digest_of_numbers
-from apportion.studies.paper import runs
 from apportion.studies.paper.section import Section
 from apportion.studies.paper.sizes import FULL, Sizes
 
@@ -102,7 +101,7 @@ def key_of(section: Section, sizes: Sizes, seed: int) -> dict[str, Any]:
     """What the numbers of a section depend on."""
     code = digest_of_numbers(section.module, aside=(__name__,))
     return {
-        "section": section.name, "effort": sizes._asdict(), "seed": seed, "leaping": runs.leaping(), "code": code,
+        "section": section.name, "effort": sizes._asdict(), "seed": seed, "code": code,
     }  # fmt: skip
 
 

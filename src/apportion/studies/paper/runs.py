@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from apportion.errors import InvalidValue
 from apportion.model.law import Instance
 from apportion.policies import Policy
-from apportion.policies.uniform import Uniform
 from apportion.reporting.figures.exponent import fitted_exponent
+from apportion.simulation.engines.leaping.eligibility import why_not
 from apportion.simulation.families import one_good_arm
 from apportion.simulation.simulate import simulate
 from apportion.studies.paper.sizes import Sizes
 
 # From this horizon on the simulation leaps where it can.
-LEAPED = 100_000
+LEAPING_HORIZON = 100_000
 # A two-sided 95% interval of a normal estimate is this many standard errors to each side.
-SIDES = 1.959963984540054
+ERRORS_TO_EACH_SIDE = 1.959963984540054
+# Runs that are all the same differ by rounding only: by less than this part of their mean.
+ROUNDING = 1e-12
 
 
 class Mean(NamedTuple):
@@ -40,29 +40,14 @@ class Power(NamedTuple):
     high: float
 
 
-@functools.cache
-def leaping() -> bool:
-    """Whether this package can leap over periods."""
-    try:
-        world = Instance((1.0, 0.0), b=0.75)
-        simulate(Uniform(), world, horizon=10, replications=1, seed=0, engine="leap", progress=False)
-    except InvalidValue:
-        return False
-    return True
-
-
 def can_leap(policy: Policy, instance: Instance, horizon: int) -> bool:
     """Whether this run costs next to nothing at any horizon."""
-    if not leaping():
-        return False
-    from apportion.simulation.engines.leaping.eligibility import why_not
-
     return why_not(policy, instance, horizon) is None
 
 
 def final_regret(policy: Policy, instance: Instance, horizon: int, sizes: Sizes, seed: int) -> Mean:
-    """The mean regret at the horizon, of as many runs as the sizes allows."""
-    if horizon >= LEAPED and can_leap(policy, instance, horizon):
+    """The mean regret at the horizon, of as many runs as the sizes allow."""
+    if horizon >= LEAPING_HORIZON and can_leap(policy, instance, horizon):
         count = sizes.leaping_runs
     else:
         count = int(np.clip(sizes.arm_periods // (horizon * instance.arms), sizes.min_runs, sizes.max_runs))
@@ -72,8 +57,7 @@ def final_regret(policy: Policy, instance: Instance, horizon: int, sizes: Sizes,
     )  # fmt: skip
     values = found.regret.values.ravel()
     mean, error = float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values)))
-    # Runs that are all the same differ by rounding only.
-    return Mean(mean, error if error > 1e-12 * mean else 0.0, len(values))
+    return Mean(mean, error if error > ROUNDING * mean else 0.0, len(values))
 
 
 def world(arms: int, b: float, gap: float) -> Instance:
@@ -84,18 +68,18 @@ def world(arms: int, b: float, gap: float) -> Instance:
 def power_of(x: Sequence[float], means: Sequence[float], errors: Sequence[float] | None = None) -> Power:
     """The power of x that fits, with its interval: the scatter around the fit or the errors, whichever is more."""
     slope, error = fitted_exponent(x, means, errors)
-    reach = 0.0 if math.isnan(error) else SIDES * error
+    reach = 0.0 if math.isnan(error) else ERRORS_TO_EACH_SIDE * error
     return Power(slope, slope - reach, slope + reach)
 
 
 def line_of(x: Any, means: Any, errors: Any) -> Power:
     """The slope of a straight line by least squares, with its interval by the same rule as `power_of`."""
-    across, up, doubt = (np.asarray(item, np.float64) for item in (x, means, errors))
-    centred = across - across.mean()
+    points, values, deviations = (np.asarray(item, np.float64) for item in (x, means, errors))
+    centred = points - points.mean()
     spread = float(centred @ centred)
-    slope = float(centred @ up) / spread
-    residuals = up - up.mean() - slope * centred
-    scatter = float(residuals @ residuals) / max(len(across) - 2, 1) / spread
-    propagated = float(np.square(centred) @ np.square(doubt)) / spread**2
-    reach = SIDES * math.sqrt(max(scatter, propagated))
+    slope = float(centred @ values) / spread
+    residuals = values - values.mean() - slope * centred
+    scatter = float(residuals @ residuals) / max(len(points) - 2, 1) / spread
+    propagated = float(np.square(centred) @ np.square(deviations)) / spread**2
+    reach = ERRORS_TO_EACH_SIDE * math.sqrt(max(scatter, propagated))
     return Power(slope, slope - reach, slope + reach)

@@ -17,16 +17,18 @@ from apportion.policies.recommended import Recommended
 from apportion.reporting.html import shown
 from apportion.studies.curves import BESIDE, Curve, Labels, Panel, Reference, draw_panels
 from apportion.studies.page import Block, Picture, Table, Text, interval
-from apportion.studies.paper.runs import Mean, final_regret, leaping, power_of, world
+from apportion.studies.paper.runs import Mean, Power, final_regret, power_of, world
 from apportion.studies.paper.section import OnStep, Section, Values
 from apportion.studies.paper.sizes import Sizes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-POWERS = (0.0, 0.25, 0.5, 0.6, 0.75, 0.9, 1.0)
+B_VALUES = (0.0, 0.25, 0.5, 0.6, 0.75, 0.9, 1.0)
 # An exponent this close to a rate cannot be separated from it at the horizons here, whatever its interval.
 CLOSE = 0.04
+# The exponent of regret that grows with time itself.
+LINEAR = 1.0
 
 PRINTED, FIRST, SECOND, CLASSICAL = "Algorithm 1 as printed", "Algorithm 1", "Algorithm 2", "UCB1"
 NAMES = (PRINTED, FIRST, SECOND, CLASSICAL, "Odds", "Recommended")
@@ -49,15 +51,15 @@ def critical_gap(arms: int, horizon: int, b: float) -> float:
     return math.pow(arms, 1 - max(b, 0.5)) / math.sqrt(horizon)
 
 
-def gaps_between(arms: int, horizon: int, b: float, spacing: float) -> list[float]:
+def gaps_between(arms: int, horizon: int, b: float, ratio: float) -> list[float]:
     """Gaps from the critical one up to 1, in steps of a ratio. Beyond 1 the first look at an arm costs the most.
 
     >>> gaps_between(4, 400, 0.5, 2.0)
     [0.1, 0.2, 0.4, 0.8, 1.0]
     """
     first = min(critical_gap(arms, horizon, b), 1.0)
-    steps = math.ceil(math.log(1.0 / first) / math.log(spacing) - 1e-9)
-    return [*(first * spacing**step for step in range(steps)), 1.0]
+    steps = math.ceil(math.log(1.0 / first) / math.log(ratio) - 1e-9)
+    return [*(first * ratio**step for step in range(steps)), 1.0]
 
 
 def _worst(policy: Policy | None, b: float, arms: int, horizon: int, sizes: Sizes, seed: int) -> dict[str, Any]:
@@ -90,7 +92,7 @@ def _with_logs(name: str, b: float, axis: str, x: tuple[int, ...], other: int) -
         return others * math.sqrt(arms * horizon * math.log(horizon))
 
     if name == PRINTED:
-        return 1.0
+        return LINEAR
     return _fitted(x, bound) if name in (FIRST, CLASSICAL) else None
 
 
@@ -103,17 +105,18 @@ def _rate(b: float, axis: str, x: tuple[int, ...]) -> float:
     return theory.regret_rate(b).arms_power(b)
 
 
-def verdict(power: float, low: float, high: float, rate: float, bound: float | None) -> str:
+def verdict(found: Power, rate: float, bound: float | None) -> str:
     """What the interval says of the printed rate, and of the policy's own bound with its logarithms.
 
-    >>> verdict(0.51, 0.49, 0.53, 0.5, 0.5), verdict(1.0, 1.0, 1.0, 0.5, 1.0)
+    >>> verdict(Power(0.51, 0.49, 0.53), 0.5, 0.5), verdict(Power(1.0, 1.0, 1.0), 0.5, 1.0)
     ('as printed', 'above the rate, as its exact law says')
     """
+    power, low, high = found
     if low <= rate <= high or abs(power - rate) <= CLOSE:
         return "as printed"
     if high < rate:
         return "below the rate at these sizes"
-    if bound == 1.0 and low > 0.9:
+    if bound == LINEAR and low > LINEAR - 0.1:
         return "above the rate, as its exact law says"
     if bound is not None and low <= bound + CLOSE:
         return "above the rate, as its bound is at these sizes"
@@ -123,7 +126,7 @@ def verdict(power: float, low: float, high: float, rate: float, bound: float | N
 def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
     """Worst regret by policy and b, along T at a fixed K and along K at a fixed T; the exponents of both."""
     rows = []
-    for b in POWERS:
+    for b in B_VALUES:
         for name, policy in contestants(b).items():
             on_step(f"Table 1, b = {b:g}: {name}")
             for axis in ("T", "K"):
@@ -131,13 +134,13 @@ def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
                     continue  # it grows with T itself; what it does with K says nothing of the rate
                 arms = sizes.arms[0]
                 x = sizes.horizons if axis == "T" else sizes.arms
-                if axis == "T" and (policy is None or (name == FIRST and leaping())):
+                if axis == "T" and (policy is None or name == FIRST):
                     # Algorithm 2 could leap too, but near ties its leader changes too often for that to be quick.
                     x = sizes.long_horizons
                 other = arms
                 if axis == "K":
                     # Its radius is so wide that only a long horizon sees an elimination at many arms.
-                    other = sizes.long_horizons[-2] if name == FIRST and leaping() else sizes.arms_horizon
+                    other = sizes.long_horizons[-2] if name == FIRST else sizes.arms_horizon
                 pairs = [(value, other) if axis == "K" else (other, value) for value in x]
                 worst = [_worst(policy, b, k, t, sizes, seed) for k, t in pairs]
                 power = power_of(
@@ -146,7 +149,7 @@ def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
                 rate, bound = _rate(b, axis, x), _with_logs(name, b, axis, x, other)
                 rows.append({
                     "policy": name, "b": b, "axis": axis, "x": list(x), "other": other, "worst": worst,
-                    **power._asdict(), "rate": rate, "bound": bound, "verdict": verdict(*power, rate, bound),
+                    **power._asdict(), "rate": rate, "bound": bound, "verdict": verdict(power, rate, bound),
                 })  # fmt: skip
     return {"rows": rows, "spacing": sizes.gap_ratio, "printed": [list(rate)[:6] for rate in theory.TABLE_1]}
 

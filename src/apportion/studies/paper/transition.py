@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 GAP = 0.5
 POOLING, DIVIDING, ODDS = "pooling (Thompson)", "dividing (elimination)", "Odds"
-TOY_POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)
+TOY_B_VALUES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 def contestants(b: float) -> dict[str, Policy]:
@@ -73,7 +73,7 @@ def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
         ratios = {"dividing": pooled[-1] / dividing[-1], "odds": pooled[-1] / odds[-1]}
         crossings.append({"arms": arms, "at": at, **ratios})
     on_step("the toy example")
-    toy = [_toy(arms, b, sizes.draws, seed) for arms in sizes.transition_arms[:2] for b in TOY_POWERS]
+    toy = [_toy(arms, b, sizes.draws, seed) for arms in sizes.transition_arms[:2] for b in TOY_B_VALUES]
     return {"gap": GAP, "horizon": sizes.transition_horizon, "curves": curves, "crossings": crossings, "toy": toy}
 
 

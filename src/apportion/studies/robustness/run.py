@@ -13,7 +13,7 @@ import numpy as np
 from apportion._common import validation
 from apportion.studies.finished import Entries, Finished, FinishedWork, digest_of_numbers
 from apportion.studies.robustness.play import Run, play, play_fast
-from apportion.studies.robustness.study import Cell, CellName, Study, encode
+from apportion.studies.robustness.study import Cell, CellName, Study
 from apportion.studies.robustness.violations import BY_KEY, NONE, POLICIES, WORLDS, Violation, World
 
 HORIZON, RUNS = 2_000, 400
@@ -55,11 +55,11 @@ def run_study(
     }
     made_by = [periods, start, count, code_of()]
 
-    def encode_cells(entries: Entries[CellName]) -> str:
-        same = [{**name.plain(), **entry.result} for name, entry in entries.items() if entry.depends_on == made_by]
-        return encode(periods, start, made_by, same, [])
+    def encode(entries: Entries[CellName]) -> str:
+        same = {name: Cell.from_plain(entry.result) for name, entry in entries.items() if entry.depends_on == made_by}
+        return Study(periods, start, same, {}, made_by).to_json()
 
-    work = FinishedWork[CellName](path, "the study of robustness", _decode, encode_cells)
+    work = FinishedWork[CellName](path, "the study of robustness", _decode, encode)
     missing = {name: run for name, run in plan.items() if work.find(name, made_by) is None}
     with ThreadPoolExecutor(validation.whole("workers", workers, low=1)) as pool:  # compiled loops run side by side
         futures = {pool.submit(_play_all, run, count): name for name, run in missing.items()}

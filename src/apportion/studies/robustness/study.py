@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -140,7 +140,10 @@ class Study:
         even = [
             {"world": world, "trouble": violation, **cell.regrets()} for (world, violation), cell in self.even.items()
         ]
-        return encode(self.horizon, self.seed, self.made_by, cells, even)
+        head = {"format": FORMAT, "program": __version__, "horizon": self.horizon, "seed": self.seed}
+        if self.made_by is not None:
+            head["made_by"] = self.made_by
+        return json.dumps({**head, "cells": cells, "even": even}, allow_nan=False, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Study:
@@ -158,16 +161,6 @@ class Study:
         cells = {CellName.from_plain(entry): Cell.from_plain(entry) for entry in state["cells"]}
         even = {(entry["world"], entry["trouble"]): Cell.from_plain(entry) for entry in state["even"]}
         return cls(state["horizon"], state["seed"], cells, even, state.get("made_by"))
-
-
-def encode(
-    horizon: int, seed: int, made_by: Any, cells: Sequence[Mapping[str, Any]], even: Sequence[Mapping[str, Any]]
-) -> str:
-    """The data file, from entries that are plain already."""
-    head = {"format": FORMAT, "program": __version__, "horizon": horizon, "seed": seed}
-    if made_by is not None:
-        head["made_by"] = made_by
-    return json.dumps({**head, "cells": cells, "even": even}, allow_nan=False, separators=(",", ":"))
 
 
 def standard_error(values: Floats) -> float:
