@@ -1,4 +1,4 @@
-"""A real service and a real Chromium. A visitor is watched from the first request to the last."""
+"""A real service and a real Chromium. A user is watched from the first request to the last."""
 
 import os
 import shutil
@@ -79,7 +79,7 @@ def browser():
 
 @pytest.fixture
 def visit(browser):
-    """Makes visitors: `visit(url, phone=True)`. At the end each of them is judged."""
+    """Makes users: `visit(url, phone=True)`. At the end each of them is judged."""
     visits = []
 
     def begin(url, **options):
@@ -93,7 +93,7 @@ def visit(browser):
 
 @pytest.fixture
 def ready(visit, served):
-    """One visitor of the shared service."""
+    """One user of the shared service."""
     return visit(served.url)
 
 

@@ -58,7 +58,7 @@ def test_from_the_first_visit_to_the_tenth_recorded_period(fresh, visit):
         expect(at("open-count")).to_have_text("0")
     expect(at("leader")).to_contain_text("search")
     expect(at("mean")).to_have_count(3)
-    expect(at("regret")).to_contain_text("against knowing the best arm")
+    expect(at("regret")).to_contain_text("per period")
     expect(at("history-row")).to_have_count(10)
 
     for view in ("best", "shares", "means"):
@@ -157,7 +157,7 @@ def test_partial_outcomes_another_budget_no_data_and_giving_up(ready, db):
     expect(at("flash")).to_have_text("Recorded: ticket 1 is complete.")
     assert next((line.arm, line.amount, line.outcome) for line in campaign.history(1, 1)) == ("a", 99.0, 130.0)
     ready.follow(at("ask").click)
-    page.get_by_text("Give up waiting").click()
+    page.get_by_text("No result will come…").click()
     ready.follow(at("close-ticket").click)
     expect(at("flash")).to_contain_text("Ticket 2 is closed")
     assert campaign.open_tickets == ()

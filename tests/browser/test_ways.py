@@ -124,7 +124,7 @@ def test_without_javascript(visit, served, db, tmp_path):
     at("arm").nth(1).fill("y")
     at("swing").fill("10")
     someone.follow(at("preview-button").click)
-    expect(at("preview-sentence").first).to_contain_text("made-up worlds")
+    expect(at("preview-sentence").first).to_contain_text("simulated futures")
     someone.follow(at("create").click)
     expect(at("campaign-name")).to_have_text("plain")
     someone.follow(at("ask").click)

@@ -25,7 +25,7 @@ expect.set_options(timeout=LONGEST_WAIT)
 
 
 class Visit:
-    """One visitor: a browser context with a page, and everything that happened in it."""
+    """One user: a browser context with a page, and everything that happened in it."""
 
     def __init__(self, browser, url, *, allowed=(), phone=False, **options):
         self.url = url

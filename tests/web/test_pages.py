@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -131,12 +132,12 @@ def test_many_campaigns_are_shown_by_pages(client, db, monkeypatch):
 
 def test_the_leaderboard_calls_its_amounts_what_they_are(client, ads):
     ads.record(ads.split().ticket, {"search": 3200.0, "social": None})
-    assert "EUR with outcomes" in words(client.get("/campaigns/ads"))
+    assert "Spent, with results (EUR)" in words(client.get("/campaigns/ads"))
     assert "Spent so far" not in client.get("/campaigns/ads").text
     ads.change(half_life=4)
-    assert "EUR still counting" in words(client.get("/campaigns/ads"))
+    assert "Spent, still counting (EUR)" in words(client.get("/campaigns/ads"))
     ads.change(half_life=None, unit=None)
-    assert "Amount with outcomes" in words(client.get("/campaigns/ads"))
+    assert "Spent, with results" in words(client.get("/campaigns/ads"))
 
 
 def test_from_the_first_split_to_a_recorded_outcome_without_javascript(client, ads):
@@ -794,16 +795,16 @@ def test_the_preview_says_what_it_took_for_granted(client, db):
         page = post(client, "/new", action="preview", **fields, **arms("a", "b", "c"))
         return " ".join(re.findall(r'preview-sentence">(.*?)</p>', page.text))
 
-    guess = "that of 1,667 EUR, an even part of the budget, swings by 500 here, which is a guess"
-    learned = "In these worlds b is 0.5; the campaign does not know that, and learns it."
+    guess = "that of 1,667 EUR, an even part of the budget, varies by 500 here, which is a guess"
+    learned = "In these futures b is 0.5; the campaign does not know that, and learns it."
     alone, with_swing, chosen = said(), said(swing="500"), said(swing="500", choice="more")
     assert guess in alone
     assert learned in alone
     assert "guess" not in with_swing
-    assert alone.startswith(with_swing.partition(learned)[0])  # the same worlds
+    assert alone.startswith(with_swing.partition(learned)[0])  # the same futures
     assert learned in with_swing
-    assert "In these worlds b" not in chosen
-    assert "swings by 1,000 here" in said(centre="2", choice="half")
+    assert "In these futures b" not in chosen
+    assert "varies by 1,000 here" in said(centre="2", choice="half")
     assert "b was not given: this policy takes 0.5" in said(policy="Odds")
 
 
@@ -941,3 +942,26 @@ def test_numbers_are_read_as_they_are_written(typed, value):
 def test_what_is_no_clear_number_is_refused(typed):
     with pytest.raises(InvalidValue):
         shared.number(typed, "the budget")
+
+
+# Words
+
+
+def test_operators_read_business_words_and_the_statistics_stand_one_click_behind(client, db):
+    campaign = Campaign.create("ads", ("search", "social"), budget=5000, unit="EUR", db=db, seed=1)
+    page = client.get("/campaigns/ads")
+    assert "No results yet: the first splits are as even as the bounds allow." in words(page)
+    for _ in range(3):
+        campaign.record(campaign.split().ticket, {"search": 3000.0, "social": 2900.0})
+    campaign.split()
+    page = client.get("/campaigns/ads")
+    seen = words(SimpleNamespace(text=re.sub(r"<details.*?</details>", "", page.text, flags=re.S)))
+    for wanted in ("Return per EUR", "Likely range (95%)", "Spent, with results (EUR)", "Chance of being the best",
+                   "Estimated cost of still not being sure", "Results vary a lot from period to period",
+                   "Same minimum and maximum fixes the share"):  # fmt: skip
+        assert wanted in seen, wanted
+    for statistics in ("σ", "b is about", "(raw)", "no prior", "regret", "Auto "):
+        assert statistics not in seen.partition("Settings Budget")[0], statistics
+    assert campaign.status().beliefs.learned.sentence in words(page)
+    assert "95% interval, for b and σ as learned" in words(page)
+    assert campaign.explain(4).note in words(page)

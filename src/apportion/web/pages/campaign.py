@@ -25,6 +25,9 @@ router = APIRouter(include_in_schema=False)
 # So many open tickets are shown in full; the others by their number.
 OPEN_SHOWN = 3
 
+# From this chance of being the best on nobody calls it a test any more.
+SURE = 0.95
+
 
 @router.get("/campaigns/{name}")
 def show(request: Request, name: str, user: PageReader) -> HTMLResponse:
@@ -81,11 +84,23 @@ def campaign_page(
         history=history_page(campaign, now.period, indices, page_number(request)),
         fields=current_fields(now, typed if problems and "settings" in problems else None),
         removed=[arm.name for arm in now.arms if arm.state == "removed"],
-        leading=leading(now), level=f"{100 * now.settings.level:.6g}",
+        notes=_notes(now), leading=leading(now), level=f"{100 * now.settings.level:.6g}",
         regret=None if math.isnan(now.expected_regret) else readable(now.expected_regret),
         last_change=describe_event(last[0], now.settings.unit) if last else "",
         problems=problems or {}, typed=typed or {},
     )  # fmt: skip
+
+
+def _notes(status: Status) -> list[str]:
+    """What a person should know. The statistics of what was learned stand one click behind."""
+    learned = status.beliefs.learned
+    if learned is None:
+        return list(status.notes)
+    notes = [note for note in status.notes if note != learned.sentence]
+    if math.isnan(learned.sigma):
+        return ["No results yet: the first splits are as even as the bounds allow.", *notes]
+    chance = math.nan if status.leader is None else status.beliefs[status.leader].probability_best
+    return notes if chance >= SURE else ["Results vary a lot from period to period: still testing.", *notes]
 
 
 class Leading(NamedTuple):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from apportion._common.formatting import percent, readable, side_by_side
 from apportion.allocation.beliefs import Belief
-from apportion.campaigns.status import Status, resource_kind
+from apportion.campaigns.status import Status
 
 # An interval that is wider than so many times the rest is cut off, with an arrow: one unknown arm must not press all
 # others into a point.
@@ -55,10 +55,11 @@ class Board(NamedTuple):
     rows: tuple[Row, ...]
     ticks: tuple[Tick, ...]
     zero: float | None
-    kind: str
+    heading: str
+    """What is estimated: 'Return per EUR'."""
     assumed: bool
     resource: str
-    """Which amounts stand beside the means, in two words."""
+    """Which amounts stand beside the estimates: not all that was spent."""
 
 
 def board(status: Status) -> Board:
@@ -90,14 +91,14 @@ def board(status: Status) -> Board:
     means = {index: belief.mean for index, _, belief in arms}
     rows.sort(key=lambda row: (math.isnan(means[row.colour_index]), sign * means[row.colour_index], row.colour_index))
     ticks, zero = _ticks(axis) if axis else ((), None)
-    what = "cost" if settings.minimise else "return"
+    fades = settings.half_life is not None or settings.window is not None
     return Board(
         tuple(rows),
         ticks,
         zero,
-        f"estimated {what} per unit, raw (no prior)",
+        f"{'Cost' if settings.minimise else 'Return'} per {settings.unit or 'unit'}",
         "sigma" in settings.assumed and settings.policy != "Auto",
-        resource_kind(settings),
+        "Spent, still counting" if fades else "Spent, with results",
     )
 
 

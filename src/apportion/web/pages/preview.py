@@ -1,4 +1,4 @@
-"""What the first periods of a campaign may look like: the campaign played through in made-up worlds."""
+"""What the first periods of a campaign may look like: the campaign played in simulated futures."""
 
 from __future__ import annotations
 
@@ -143,26 +143,26 @@ def in_words(found: Preview, options: Mapping[str, Any]) -> list[str]:
     even = abs(found.even)
     part = f" ({percent(abs(gain) / even)})" if even > 0 and math.isfinite(gain / even) else ""
     sentences = [
-        f"In {found.worlds} made-up worlds, {found.periods} periods of this campaign {more} {_rough(gain)}"
-        f"{part}{rest} against splitting evenly for ever, {_rough(low)} to {_rough(high)} in nine of ten worlds.",
+        f"In {found.worlds} simulated futures, {found.periods} periods of this campaign {more} {_rough(gain)}"
+        f"{part}{rest} against splitting evenly for ever, {_rough(low)} to {_rough(high)} in nine of ten.",
         f"In period {found.periods} the truly best arm gets {percent(found.found)} of the budget on average.",
     ]
     if gain < 0.02 * found.ceiling[-1]:
         sentences.append(
-            "That is little: with so much luck in the outcomes 50 periods hardly tell the arms apart. A larger "
+            "That is little: with so much luck in the results 50 periods hardly tell the arms apart. A larger "
             "budget, fewer arms or more periods would."
         )
     if found.guessed:
         part = money(float(f"{found.part:.4g}"), unit)
         sentences.append(
-            f"How far outcomes swing was not given: that of {part}, an even part of the budget, swings by "
-            f"{_rough(found.swing)} here, which is a guess. The more luck, the less to gain: type your own swing in "
+            f"How far results vary was not given: that of {part}, an even part of the budget, varies by "
+            f"{_rough(found.swing)} here, which is a guess. The more luck, the less to gain: type your own in "
             "step 2."
         )
     if "b" in found.learns:
-        sentences.append(f"In these worlds b is {found.b:.2g}; the campaign does not know that, and learns it.")
+        sentences.append(f"In these futures b is {found.b:.2g}; the campaign does not know that, and learns it.")
     elif "b" in found.assumed:
-        sentences.append(f"b was not given: this policy takes {found.b:.2g}, and it is so in these worlds.")
+        sentences.append(f"b was not given: this policy takes {found.b:.2g}, and it is so in these futures.")
     return sentences
 
 

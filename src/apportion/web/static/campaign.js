@@ -1,4 +1,4 @@
-// The chart of a campaign's page: means, probability of being best, or shares over time.
+// The chart of a campaign's page: estimates, chance of being the best, or shares over time.
 
 import { armColour, band, colour, draw, readable, safe, shareAreas } from "./chart.js";
 
@@ -9,13 +9,13 @@ const choice = document.getElementById("chart-switch");
 let data = null;
 
 const CAPTIONS = {
-  means: () => `Estimated ${data.minimise ? "cost" : "return"} per unit (raw, no prior) after each split, with its ${readable(data.level)}% interval.`,
+  means: () => `Estimated ${data.minimise ? "cost" : "return"} per ${data.unit || "unit"} after each split, with its likely range (${readable(data.level)}%).`,
   best: () => "How likely each arm is to be the best, after each split.",
   shares: () => "What part of the budget each split gave to each arm.",
 };
 const EMPTY = {
-  means: "Not enough data: record the first outcomes, and the means are drawn here.",
-  best: "Not enough data: probabilities need outcomes and a σ.",
+  means: "Not enough data: record the first outcomes, and the estimates are drawn here.",
+  best: "Not enough data: record outcomes, and the chances are drawn here.",
   shares: "No split yet: ask for the first one above.",
 };
 
@@ -51,7 +51,7 @@ function means() {
   const finite = all.filter(Number.isFinite);
   const [least, most] = [Math.min(...finite), Math.max(...finite)];
   const room = 0.08 * (most - least || Math.abs(most) || 1);
-  return [traces, { xaxis: splits(), yaxis: { title: "per unit", range: [least - room, most + room] } }];
+  return [traces, { xaxis: splits(), yaxis: { title: `per ${data.unit || "unit"}`, range: [least - room, most + room] } }];
 }
 
 function best() {
