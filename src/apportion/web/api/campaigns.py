@@ -61,16 +61,16 @@ def checksum(known: dict[str, int]) -> str:
 
 def summary(request: Request, name: str, version: int) -> dict[str, Any]:
     """A campaign's state at a glance; worked out again only when it has changed."""
-    kept: dict[str, tuple[int, dict[str, Any]]] = request.app.state.summaries
-    if name not in kept or kept[name][0] != version:
+    cached: dict[str, tuple[int, dict[str, Any]]] = request.app.state.summaries
+    if name not in cached or cached[name][0] != version:
         status = open_campaign(request, name).status()
         row = {
             "campaign": name, "period": status.period, "leader": status.leader,
             "open_tickets": len(status.open_tickets), "budget": status.settings.budget, "unit": status.settings.unit,
             "expected_regret_per_period": status.expected_regret, "events": status.version,
         }  # fmt: skip
-        kept[name] = (status.version, row)
-    return kept[name][1]
+        cached[name] = (status.version, row)
+    return cached[name][1]
 
 
 @router.post(
@@ -136,7 +136,7 @@ def change(request: Request, name: Name, body: requests.ChangeSettings, user: Wr
     summary="Check a campaign",
 )
 def check(request: Request, name: Name, user: Reader) -> Any:
-    """Rebuild everything from the events and compare it with what is kept, bit for bit."""
+    """Rebuild everything from the events and compare it with what is stored, bit for bit."""
     return json_response(open_campaign(request, name).check())
 
 

@@ -234,7 +234,7 @@ class OverTime(ResponseModel):
 
 
 class Check(ResponseModel):
-    """Whether what is kept agrees with the events."""
+    """Whether what is stored agrees with the events."""
 
     ok: bool
     events: int

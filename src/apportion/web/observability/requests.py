@@ -1,4 +1,4 @@
-"""Around every request: it is counted and logged; and event streams end when the server is told to stop."""
+"""Around every request: it is counted and logged; and event streams end when the server is to stop."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class RequestObserver:
 
 
 def _user_name(scope: Scope) -> str | None:
-    """The name of who asked, where the guard found one."""
+    """The name of the user, where the guard found one."""
     caller = scope.get("state", {}).get("caller")
     return getattr(getattr(caller, "user", None), "name", None)
 

@@ -161,7 +161,7 @@ function addPolicy(name, values, focus) {
   select.dataset.testid = "lab-policy";
   const remove = make("button", { type: "button", className: "quiet small", textContent: "Remove" });
   remove.dataset.testid = "lab-remove-policy";
-  const head = make("div", { className: "lab-policy-head" }, make("span", { className: "lab-key-place" }), select, remove);
+  const head = make("div", { className: "lab-policy-head" }, make("span", { className: "lab-key-slot" }), select, remove);
   const details = make("details", {}, make("summary", { textContent: "Parameters" }), make("div", { className: "grid" }));
   const item = make("li", {}, head, make("p", { className: "hint lab-rule" }), details);
   item.dataset.row = row;
@@ -180,7 +180,7 @@ function addPolicy(name, values, focus) {
 function renumber() {
   const items = [...at("policies").children];
   items.forEach((item, index) => {
-    item.querySelector(".lab-key-place").replaceChildren(key(index));
+    item.querySelector(".lab-key-slot").replaceChildren(key(index));
     const name = item.querySelector("select").value;
     item.querySelector("select").setAttribute("aria-label", `Policy ${index + 1}`);
     const remove = item.querySelector("button");
