@@ -114,11 +114,11 @@ class TestExponent:
 
 class TestLook:
     def test_any_two_policies_differ_in_grey(self):
-        looks = [figures.look(place) for place in range(40)]
+        looks = [figures.look(policy) for policy in range(40)]
         assert len({(repr(look.dashes), look.marker) for look in looks}) == 40
 
     def test_the_first_differ_in_every_way(self):
-        looks = [figures.look(place) for place in range(5)]
+        looks = [figures.look(policy) for policy in range(5)]
         for part in zip(*looks):
             assert len(set(map(repr, part))) == 5
 
@@ -129,9 +129,9 @@ class TestLook:
 
     def test_lines_in_a_picture_differ(self, one):
         lines = policy_lines(figures.regret_over_time(one).axes[0])
-        seen = [(line._unscaled_dash_pattern, line.get_marker(), line.get_color()) for line in lines.values()]
-        assert len(seen) == 3
-        for first, second in itertools.combinations(seen, 2):
+        looks = [(line._unscaled_dash_pattern, line.get_marker(), line.get_color()) for line in lines.values()]
+        assert len(looks) == 3
+        for first, second in itertools.combinations(looks, 2):
             assert first[0] != second[0]
             assert first[1] != second[1]
 

@@ -1,4 +1,4 @@
-"""Runs side by side are the runs one by one to the last bit, whatever the policy, the noise and the sizes."""
+"""Runs in batches are the runs one by one to the last bit, whatever the policy, the noise and the sizes."""
 
 import math
 

@@ -10,7 +10,7 @@ import time
 
 import distributed
 import pytest
-from hostile import Failing, Lazy
+from faulty_policies import Failing, Lazy
 
 import apportion as ap
 from apportion.cli import main

@@ -38,9 +38,9 @@ def dense(name):
     """Final regret and reward of every policy on a world, as hexadecimal numbers."""
     found = ap.simulate(POLICIES[name], WORLDS[name], horizon=HORIZON, replications=3, seed=5, progress=False)
     return {
-        f"{variable} {policy}": [float(value).hex() for value in found.dataset[variable][place, 0, :, -1].values]
+        f"{variable} {policy}": [float(value).hex() for value in found.dataset[variable][index, 0, :, -1].values]
         for variable in ("regret", "reward")
-        for place, policy in enumerate(found.dataset["policy"].values.tolist())
+        for index, policy in enumerate(found.dataset["policy"].values.tolist())
     }
 
 

@@ -34,10 +34,10 @@ def test_dimensions_and_coordinates(result):
 
 
 def test_provenance_has_all_that_is_needed_to_run_it_again(result):
-    told = result.provenance
-    assert told["apportion"] == ap.__version__
-    assert {"python", "numpy", "numba", "code", "machine"} <= set(told)
-    definition = told["definition"]
+    provenance = result.provenance
+    assert provenance["apportion"] == ap.__version__
+    assert {"python", "numpy", "numba", "code", "machine"} <= set(provenance)
+    definition = provenance["definition"]
     again = ap.simulate(
         [ap.policies.policy_from_dict(policy) for policy in definition["policies"]],
         [ap.Instance.from_dict(world) for world in definition["instances"]],

@@ -7,7 +7,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hostile import Deadly, Failing
+from faulty_policies import Deadly, Failing
 
 import apportion as ap
 from apportion.errors import SimulationFailed
@@ -82,16 +82,16 @@ def test_numbers_may_be_whole_floats_and_regret_is_recorded_always():
     assert found.dataset.sizes["period"] == 3
 
 
-def test_a_class_is_told_the_truth_of_each_instance():
+def test_a_class_gets_the_truth_of_each_instance():
     worlds = [ap.Instance((1.0, 0.5), b=b, sigma=2.0) for b in (0.6, 0.9)]
-    told = simulate(policies=[ap.Odds, ap.Informed(ap.Odds, {"tilt": 1.0})], instances=worlds)
-    assert told.regret["policy"].values.tolist() == ["Odds", "Odds(tilt=1.0)"]
-    for place, b in enumerate((0.6, 0.9)):
-        by_hand = simulate(policies=ap.Odds(b=b, sigma=2.0), instances=worlds[place])
-        np.testing.assert_array_equal(told.regret.values[0, place], by_hand.regret.values[0, 0])
+    informed = simulate(policies=[ap.Odds, ap.Informed(ap.Odds, {"tilt": 1.0})], instances=worlds)
+    assert informed.regret["policy"].values.tolist() == ["Odds", "Odds(tilt=1.0)"]
+    for index, b in enumerate((0.6, 0.9)):
+        by_hand = simulate(policies=ap.Odds(b=b, sigma=2.0), instances=worlds[index])
+        np.testing.assert_array_equal(informed.regret.values[0, index], by_hand.regret.values[0, 0])
 
 
-def test_policies_and_instances_of_the_same_name_are_told_apart():
+def test_policies_and_instances_of_the_same_name_get_numbers():
     found = simulate(policies=[ap.Uniform(), ap.Uniform()], instances=[WORLD, ap.Instance((2.0, 1.5), b=0.75)])
     assert found.regret["policy"].values.tolist() == ["Uniform()", "Uniform() #2"]
     assert found.regret["instance"].values.tolist() == [WORLD.label, f"{WORLD.label} #2"]

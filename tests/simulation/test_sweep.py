@@ -98,26 +98,26 @@ def test_killed_and_interrupted_sweeps_end_in_the_result_of_an_uninterrupted_one
             assert process.returncode == 130
             assert err == "Stopped; what is finished is stored: run the same command to go on.\n"
         assert not list(folder.glob("*.nc"))
-    kept = {file: file.stat().st_mtime_ns for file in folder.glob("tasks/*.npz")}
-    assert 3 <= len(kept) < 80
+    finished = {file: file.stat().st_mtime_ns for file in folder.glob("tasks/*.npz")}
+    assert 3 <= len(finished) < 80
 
     process = command(path, folder, "--json")
     out, err = process.communicate(timeout=600)
     assert (process.returncode, err) == (0, "")
-    assert all(file.stat().st_mtime_ns == when for file, when in kept.items())  # nothing was done twice
-    told = json.loads(out)
-    assert [entry["horizon"] for entry in told["results"]] == [20000]
-    assert {row["policy"] for row in told["results"][0]["summary"]} == {"UCB", "FollowTheLeader"}
-    assert {os.path.basename(file) for file in told["files"]} >= {
+    assert all(file.stat().st_mtime_ns == when for file, when in finished.items())  # nothing was done twice
+    answer = json.loads(out)
+    assert [entry["horizon"] for entry in answer["results"]] == [20000]
+    assert {row["policy"] for row in answer["results"][0]["summary"]} == {"UCB", "FollowTheLeader"}
+    assert {os.path.basename(file) for file in answer["files"]} >= {
         "report.html",
         "regret-T20000.png",
         "regret-T20000.svg",
     }
-    assert all(os.path.getsize(file) > 1000 for file in told["files"])
+    assert all(os.path.getsize(file) > 1000 for file in answer["files"])
 
     uninterrupted = sweep(path, tmp_path / "other", workers=1)
     assert ap.load_result(folder / "result-T20000.nc").dataset.identical(uninterrupted[0].dataset)
-    assert ap.load_result(told["results"][0]["file"]).dataset.identical(uninterrupted[0].dataset)
+    assert ap.load_result(answer["results"][0]["file"]).dataset.identical(uninterrupted[0].dataset)
 
 
 def test_a_sweep_is_the_same_as_simulating_by_hand(tmp_path):

@@ -15,7 +15,7 @@ class Runs(NamedTuple):
     """What is left after the last period: one row per replication, and per arm where it says so."""
 
     regret: np.ndarray
-    seen: Sums  # per arm
+    sums: Sums  # per arm
     memory: np.ndarray  # per arm: what the policy keeps
 
 

@@ -35,7 +35,7 @@ def one_good(arms, gap):
 
 
 def linear(arms, gap):
-    return tuple(gap * (1 - 2 * place / max(arms - 1, 1)) for place in range(arms))
+    return tuple(gap * (1 - 2 * arm / max(arms - 1, 1)) for arm in range(arms))
 
 
 def upper(values):
@@ -432,7 +432,7 @@ def test_the_policy_follows_the_rule_of_the_proof(b, split):
     names = list("uvwxyz")
     allocator = ap.Allocator(ap.AdaptiveElimination(b=b, split=split), names, seed=1)
     weighted, information = np.zeros((1, arms)), np.zeros((1, arms))
-    seen = set()
+    active_counts = set()
     for t in range(1, 120):
         expected = np.full((1, arms), 1 / arms)
         if t > 1:
@@ -441,13 +441,13 @@ def test_the_policy_follows_the_rule_of_the_proof(b, split):
         split_now = allocator.ask()
         shares = np.array([split_now.amounts[name] for name in names])
         np.testing.assert_allclose(shares, expected[0], rtol=1e-9, atol=1e-15)
-        seen.add(int((shares > 1.01 * shares.min()).sum()))
+        active_counts.add(int((shares > 1.01 * shares.min()).sum()))
         outcomes = shares * means + shares**b * 0.7 * rng.standard_normal(arms)
-        told = shares > 0
-        allocator.tell(split_now.ticket, {name: outcomes[arm] for arm, name in enumerate(names) if told[arm]})
-        weighted[0, told] += shares[told] ** (1 - 2 * b) * outcomes[told]
-        information[0, told] += shares[told] ** (2 - 2 * b)
-    assert len(seen) > 1
+        funded = shares > 0
+        allocator.tell(split_now.ticket, {name: outcomes[arm] for arm, name in enumerate(names) if funded[arm]})
+        weighted[0, funded] += shares[funded] ** (1 - 2 * b) * outcomes[funded]
+        information[0, funded] += shares[funded] ** (2 - 2 * b)
+    assert len(active_counts) > 1
 
 
 def race_without_floor(split):

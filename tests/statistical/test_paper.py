@@ -84,10 +84,10 @@ def test_an_arm_without_a_share_is_not_observed_in_the_engine(b):
     instance = ap.Instance((0.2, 0.9, 0.5), b=b)
     found = runs(ap.Oracle(means=instance.means), instance, 50, 2, seed=1)
     assert np.all(found.regret == 0.0)
-    for values in found.seen:
+    for values in found.sums:
         assert np.all(values[:, [0, 2]] == 0.0)
-    assert np.all(found.seen.count[:, 1] == found.seen.information[:, 1])
-    assert np.all(found.seen.count[:, 1] == 50.0)
+    assert np.all(found.sums.count[:, 1] == found.sums.information[:, 1])
+    assert np.all(found.sums.count[:, 1] == 50.0)
 
 
 # ---- Algorithm 1 ----
@@ -220,14 +220,14 @@ def greedy_estimates(b, epsilon):
     policy = ap.EpsilonGreedy(b=b, epsilon=epsilon)
     instance = ap.Instance((0.6, 0.5, 0.5), b=b)
     found = runs(policy, instance, 300, 12_000, seed=8)
-    return instance, found.seen
+    return instance, found.sums
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.25])
 def test_mean_of_ratios_is_unbiased_under_algorithm_two(epsilon):
     """Every share stays positive, so each Y/A has mean mu given the past, whatever the shares."""
-    instance, seen = greedy_estimates(0.75, epsilon)
-    means = mean_of_ratios(seen).mean
+    instance, sums = greedy_estimates(0.75, epsilon)
+    means = mean_of_ratios(sums).mean
     for arm in range(instance.arms):
         assert within(means[:, arm], instance.means[arm])
 
@@ -235,8 +235,8 @@ def test_mean_of_ratios_is_unbiased_under_algorithm_two(epsilon):
 @pytest.mark.parametrize("epsilon", [0.05, 0.25])
 def test_information_weighted_mean_is_biased_down_under_algorithm_two(epsilon):
     """MATH: -0.03 to -0.14 at b = 0.75."""
-    instance, seen = greedy_estimates(0.75, epsilon)
-    means = information_weighted(seen).mean
+    instance, sums = greedy_estimates(0.75, epsilon)
+    means = information_weighted(sums).mean
     for arm in range(instance.arms):
         bias = float(np.mean(means[:, arm])) - instance.means[arm]
         assert bias + ERRORS * standard_error(means[:, arm]) < 0
@@ -308,7 +308,7 @@ def test_anytime_interval_covers_under_policies_that_freeze(name, noise):
     radius = np.vectorize(anytime_radius)
     crossed = np.zeros((count, 3), dtype=bool)
     for look in LOOKS:
-        mean, information = information_weighted(runs(ANYTIME_POLICIES[name], instance, look, count, seed=10).seen)
+        mean, information = information_weighted(runs(ANYTIME_POLICIES[name], instance, look, count, seed=10).sums)
         with np.errstate(invalid="ignore"):  # an arm that was never seen has no interval to leave
             crossed |= np.abs(mean) > radius(information, -math.log(delta), 1.0, 1.0)
     allowed = delta + ERRORS * math.sqrt(delta * (1 - delta) / count)
@@ -318,7 +318,7 @@ def test_anytime_interval_covers_under_policies_that_freeze(name, noise):
 def test_naive_interval_fails_where_a_policy_freezes():
     """1.96/sqrt(B) at the end, nominal 5 %: the policy stops exactly where the mean is out. Measured 49 %."""
     instance = ap.Instance((0.0, 0.0, 0.0), b=0.75)
-    mean, information = information_weighted(runs(Freezing(b=0.75), instance, 610, 1000, seed=10).seen)
+    mean, information = information_weighted(runs(Freezing(b=0.75), instance, 610, 1000, seed=10).sums)
     out = np.abs(mean[:, 0]) > 1.96 / np.sqrt(information[:, 0])
     assert np.mean(out) > 0.25
     anytime = np.abs(mean[:, 0]) > np.vectorize(anytime_radius)(information[:, 0], -math.log(0.05), 1.0, 1.0)

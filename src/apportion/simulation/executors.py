@@ -42,14 +42,14 @@ class Executed(NamedTuple):
 
 
 class Store:
-    """Where finished tasks are kept. This one keeps nothing: see `apportion.simulation.sweep` for one on disk."""
+    """Where finished tasks are stored. This one stores nothing: see `apportion.simulation.sweep` for one on disk."""
 
     def load(self, task: Task) -> Arrays | None:
         """The arrays of a task that was finished before."""
         return None
 
     def save(self, task: Task, arrays: Arrays) -> None:
-        """Keep the arrays of a finished task."""
+        """Store the arrays of a finished task."""
 
 
 def execute(
@@ -106,7 +106,7 @@ def _completed(
 
 
 def _from_executor(given: Executor, tasks: list[Task], pending: list[int]) -> Iterator[Completed]:
-    """Keep a bounded number of tasks running; on the way out, cancel what has not begun.
+    """Keep a bounded number of tasks running; when it ends early, cancel what has not begun.
 
     A process pool that loses a worker is broken for good, and does not say which task the worker had. So the tasks
     that were running are tried again in a new pool, one at a time; one that breaks the pool on its own is given up.

@@ -13,42 +13,34 @@ from apportion._common.sources import simulation_digest
 from apportion._version import __version__
 from apportion.policies.contract import home
 from apportion.simulation.candidates import Informed
+from apportion.simulation.engines.trace import LEAP_VARIABLES, VARIABLES
 from apportion.simulation.plan import Job, Plan
 from apportion.simulation.result import FORMAT, Result, labels
-from apportion.simulation.task import LEAP_VARIABLES, Arrays
+from apportion.simulation.task import Arrays
 from apportion.simulation.user_policy import code_of
 
 _RUN = ("policy", "instance", "replication")
-_DIMENSIONS: dict[str, tuple[str, ...]] = {
-    "regret": ("period",),
-    "reward": ("period",),
-    "leader": ("period",),
-    "shares": ("period", "arm"),
-    "active": ("period", "arm"),
-    "eliminated": ("arm",),
-    **dict.fromkeys(LEAP_VARIABLES, ()),
-}
-_TYPES: dict[str, Any] = {"leader": np.int32, "active": np.bool_}
-_MISSING: dict[str, Any] = {"leader": -1, "active": False}
 
 
 def gather(plan: Plan, jobs: list[Job], arrays: list[Arrays | None]) -> Result:
     """Put the arrays of the jobs together; NaN where a task has none."""
     import xarray as xr
 
-    sizes = (len(plan.policies), len(plan.instances), plan.replications)
-    lengths = {"period": len(plan.checkpoints), "arm": max(instance.arms for instance in plan.instances)}
+    runs = (len(plan.policies), len(plan.instances), plan.replications)
     leapt = any(job.task.engine == "leap" for job in jobs)
-    blocks: dict[str, Any] = {}
-    for name in (*plan.variables, *(LEAP_VARIABLES if leapt else ())):
-        shape = (*sizes, *(lengths[dimension] for dimension in _DIMENSIONS[name]))
-        blocks[name] = np.full(shape, _MISSING.get(name, np.nan), _TYPES.get(name, np.float64))
+    variables = {name: VARIABLES[name] for name in plan.variables} | (LEAP_VARIABLES if leapt else {})
+    blocks = {
+        name: np.full(
+            (*runs, *variable.shape(len(plan.checkpoints), plan.most_arms)), variable.missing, variable.dtype
+        )
+        for name, variable in variables.items()
+    }
     for job, found in zip(jobs, arrays):
         for name, values in (found or {}).items():
             into = blocks[name][job.policy, job.instance, job.task.first : job.task.last]
             into[tuple(slice(length) for length in values.shape)] = values
     dataset = xr.Dataset(
-        {name: ((*_RUN, *_DIMENSIONS[name]), block) for name, block in blocks.items()},
+        {name: ((*_RUN, *variables[name].dimensions), block) for name, block in blocks.items()},
         coords=_coordinates(plan),
         attrs={"format": FORMAT, "provenance": json.dumps(_provenance(plan))},
     )
@@ -58,10 +50,9 @@ def gather(plan: Plan, jobs: list[Job], arrays: list[Arrays | None]) -> Result:
 def _coordinates(plan: Plan) -> dict[str, Any]:
     instances = plan.instances
     smallest = [min((gap for gap in instance.gaps if gap > 0), default=0.0) for instance in instances]
-    arms = max(instance.arms for instance in instances)
-    per_arm = any("arm" in _DIMENSIONS[name] for name in plan.variables)
+    per_arm = any("arm" in VARIABLES[name].dimensions for name in plan.variables)
     return {
-        **({"arm": np.arange(arms)} if per_arm else {}),
+        **({"arm": np.arange(plan.most_arms)} if per_arm else {}),
         "policy": labels([candidate.label for candidate in plan.policies]),
         "instance": labels([instance.label for instance in instances]),
         "replication": np.arange(plan.replications),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from apportion._common import validation
+from apportion.simulation.engines.trace import VARIABLES
 
 if TYPE_CHECKING:
     from apportion.simulation.plan import Plan
@@ -21,12 +23,9 @@ ASSUMED_BYTES = 2.0**34
 
 def needed_bytes(plan: Plan) -> int:
     """How much memory the result of a plan takes."""
-    arms = max(instance.arms for instance in plan.instances)
-    per_arm = sum(name in plan.variables for name in ("shares", "active"))
-    eliminated = "eliminated" in plan.variables
-    plain = len(plan.variables) - per_arm - eliminated
-    values = len(plan.checkpoints) * (plain + per_arm * arms) + arms * eliminated
-    return BYTES_PER_VALUE * values * plan.replications * len(plan.policies) * len(plan.instances)
+    shapes = (VARIABLES[name].shape(len(plan.checkpoints), plan.most_arms) for name in plan.variables)
+    runs = plan.replications * len(plan.policies) * len(plan.instances)
+    return BYTES_PER_VALUE * runs * sum(map(math.prod, shapes))
 
 
 def require_memory(plans: Sequence[Plan]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,8 +14,9 @@ from apportion.model.law import Instance
 from apportion.policies import Policy
 from apportion.simulation.candidates import Informed, policy_on, read_candidate, require_fit
 from apportion.simulation.engines.leaping.eligibility import refusal, why_not
+from apportion.simulation.engines.trace import VARIABLES
 from apportion.simulation.memory import require_memory
-from apportion.simulation.task import VARIABLES, Task
+from apportion.simulation.task import Task
 
 # Replications per task: small enough to spread over workers and to lose little when one dies.
 TASK_ARM_PERIODS = 5_000_000
@@ -54,6 +56,11 @@ class Plan:
     common: bool
     engine: str
 
+    @property
+    def most_arms(self) -> int:
+        """The number of arms of the instance that has the most."""
+        return max(instance.arms for instance in self.instances)
+
     def policy(self, index: int, instance: Instance) -> Policy:
         """The policy of that index, on an instance."""
         return policy_on(self.policies[index], instance)
@@ -65,29 +72,25 @@ class Plan:
             return "leap" if long and why_not(policy, instance, self.horizon, self.common) is None else "dense"
         return self.engine
 
+    def task(self, index: int, instance: Instance) -> Task:
+        """All replications of the policy of that index on an instance."""
+        policy = self.policy(index, instance)
+        return Task(
+            policy, instance, self.horizon, self.checkpoints, self.variables, self.seed, first=0,
+            last=self.replications, common=self.common, engine=self.engine_for(policy, instance),
+        )  # fmt: skip
+
     def jobs(self) -> list[Job]:
         """The tasks; how the plan is cut into them does not change any number."""
         jobs = []
         for p in range(len(self.policies)):
             for i, instance in enumerate(self.instances):
-                policy = self.policy(p, instance)
-                engine = self.engine_for(policy, instance)
-                whole = LARGEST_TASK if engine == "leap" else TASK_ARM_PERIODS // (self.horizon * instance.arms)
+                task = self.task(p, instance)
+                whole = LARGEST_TASK if task.engine == "leap" else TASK_ARM_PERIODS // (self.horizon * instance.arms)
                 size = max(1, min(LARGEST_TASK, whole))
                 for first in range(0, self.replications, size):
-                    task = Task(
-                        policy=policy,
-                        instance=instance,
-                        horizon=self.horizon,
-                        checkpoints=self.checkpoints,
-                        variables=self.variables,
-                        seed=self.seed,
-                        first=first,
-                        last=min(first + size, self.replications),
-                        common=self.common,
-                        engine=engine,
-                    )
-                    jobs.append(Job(p, i, task))
+                    part = dataclasses.replace(task, first=first, last=min(first + size, self.replications))
+                    jobs.append(Job(p, i, part))
         return jobs
 
     def describe(self) -> dict[str, Any]:
@@ -168,7 +171,7 @@ def _variables(record: Any) -> tuple[str, ...]:
     if not isinstance(record, Iterable) and record is not None:
         raise validation.refuse("record", "a list of names", record)
     given = [record] if isinstance(record, str) else list(record or ())
-    wanted = {"regret", *(validation.choice("record", name, VARIABLES) for name in given)}
+    wanted = {"regret", *(validation.choice("record", name, tuple(VARIABLES)) for name in given)}
     return tuple(name for name in VARIABLES if name in wanted)
 
 

@@ -57,16 +57,9 @@ def simulate(
     [[[25.0, 25.0, 25.0]]]
     """
     plan = make_plan(
-        policies,
-        instances,
-        horizon=horizon,
-        replications=replications,
-        seed=seed,
-        record=record,
-        periods=periods,
-        common=common,
-        engine=engine,
-    )
+        policies, instances, horizon=horizon, replications=replications, seed=seed, record=record, periods=periods,
+        common=common, engine=engine,
+    )  # fmt: skip
     jobs = plan.jobs()
     found = execute([job.task for job in jobs], workers=workers, executor=executor, progress=progress)
     result = gather(plan, jobs, found.arrays)

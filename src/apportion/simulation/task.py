@@ -20,15 +20,10 @@ from apportion.model.law import Instance
 from apportion.policies import Policy
 from apportion.simulation.engines.dense import Dense
 from apportion.simulation.engines.streams import streams
-from apportion.simulation.engines.trace import empty_traces
+from apportion.simulation.engines.trace import LEAP_VARIABLES, empty_traces
 from apportion.simulation.user_policy import code_of, source_digest
 
 Arrays = dict[str, NDArray[Any]]
-
-# What can be recorded; see `trace.Trace`.
-VARIABLES = ("regret", "reward", "shares", "leader", "active", "eliminated")
-# What a leaping run says of itself, asked or not; see `leap.Tally`.
-LEAP_VARIABLES = ("changes", "leap_error")
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,7 @@ from apportion.reporting.figures.bounds import LOWER, lower_curve
 from apportion.reporting.figures.canvas import AxisRange, choose_panels, new_canvas, note_left_out
 from apportion.reporting.figures.data import Curve, curves_of, finals_of_worlds, grouped, policies_of, shared_facts
 from apportion.reporting.figures.exponent import fitted_exponent
-from apportion.reporting.figures.phrases import (
-    PARAMETER_NAMES,
-    as_text,
-    in_common_and_apart,
-    signed,
-    thousands,
-    wrapped,
-)
+from apportion.reporting.figures.phrases import PARAMETER_NAMES, as_text, compare_facts, signed, thousands, wrapped
 from apportion.reporting.figures.scales import log_axis, log_limits, tick_at
 from apportion.reporting.figures.style import FAINT, look, picture_style
 from apportion.reporting.figures.titles import scaling_title
@@ -53,7 +46,7 @@ def regret_against(results: Result | Sequence[Result], parameter: str, *, bounds
         )
     groups = grouped(points, parameter)
     shown = choose_panels(groups)
-    common, apart = in_common_and_apart([shared_facts(group) for group in shown], but=parameter)
+    common, apart = compare_facts([shared_facts(group) for group in shown], but=parameter)
     x_label = PARAMETER_NAMES[parameter]
     fits = parameter != "b" and values[0] > 0
     notes = [

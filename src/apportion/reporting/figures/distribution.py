@@ -10,14 +10,7 @@ from matplotlib.lines import Line2D
 
 from apportion.reporting.figures.canvas import choose_panels, new_canvas, note_left_out
 from apportion.reporting.figures.data import policies_of, runs_of, worlds_of
-from apportion.reporting.figures.phrases import (
-    as_text,
-    count_of_runs,
-    in_common_and_apart,
-    number,
-    thousands,
-    wrapped,
-)
+from apportion.reporting.figures.phrases import as_text, compare_facts, number, runs_text, thousands, wrapped
 from apportion.reporting.figures.scales import log_axis
 from apportion.reporting.figures.style import FAINT, INK, SMALL, look, picture_style
 from apportion.reporting.figures.titles import tail_title
@@ -42,13 +35,13 @@ def final_regret_distribution(result: Result, *, instance: str | Sequence[str] |
     worlds = worlds_of(result, instance)
     shown = choose_panels(worlds)
     names = policies_of(result)
-    common, apart = in_common_and_apart([world.facts for world in shown], but="horizon")
+    common, apart = compare_facts([world.facts for world in shown], but="horizon")
     runs = [[runs_of(result, p, world)[:, -1] for p in range(len(names))] for world in shown]
     positive = np.concatenate([values[values > 0] for panel in runs for values in panel])
     count = max(len(values) for panel in runs for values in panel)
     notes = [
         common,
-        f"{count_of_runs(count)} of {thousands(shown[0].horizon)} periods",
+        f"{runs_text(count)} of {thousands(shown[0].horizon)} periods",
         *note_left_out(shown, worlds),
     ]
     low, high = (float(positive.min()), float(positive.max())) if len(positive) else (0.0, 1.0)

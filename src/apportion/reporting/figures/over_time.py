@@ -12,14 +12,7 @@ from apportion._common import validation
 from apportion.reporting.figures.bounds import bounds_of
 from apportion.reporting.figures.canvas import AxisRange, choose_panels, new_canvas, note_left_out
 from apportion.reporting.figures.data import Floats, final_of, policies_of, runs_of, worlds_of
-from apportion.reporting.figures.phrases import (
-    as_text,
-    count_of_runs,
-    in_common_and_apart,
-    number,
-    thousands,
-    wrapped,
-)
+from apportion.reporting.figures.phrases import as_text, compare_facts, number, runs_text, thousands, wrapped
 from apportion.reporting.figures.scales import log_axis, log_limits, plain_axis
 from apportion.reporting.figures.style import look, picture_style
 from apportion.reporting.figures.titles import ranking_title
@@ -52,8 +45,8 @@ def regret_over_time(
     worlds = worlds_of(result, instance)
     shown = choose_panels(worlds)
     names = policies_of(result)
-    common, apart = in_common_and_apart([world.facts for world in shown], but="horizon")
-    notes = [common, count_of_runs(result.dataset.sizes["replication"]), "bands: 5% to 95% of them" if bands else ""]
+    common, apart = compare_facts([world.facts for world in shown], but="horizon")
+    notes = [common, runs_text(result.dataset.sizes["replication"]), "bands: 5% to 95% of them" if bands else ""]
     notes += note_left_out(shown, worlds)
     finals = [[final_of(label, runs_of(result, p, world)) for p, label in enumerate(names)] for world in shown]
     canvas = new_canvas(

@@ -23,7 +23,7 @@ def _phrase(name: str, value: Any) -> str:
             return f"{'σ' if name == 'sigma' else name} = {value:.4g}"
 
 
-def in_common_and_apart(facts: list[dict[str, Any]], but: str = "") -> tuple[str, list[str]]:
+def compare_facts(facts: list[dict[str, Any]], but: str = "") -> tuple[str, list[str]]:
     """What all have in common, and what sets each apart, in words."""
     names = [name for name in facts[0] if name != but]
     alike = [name for name in names if all(each.get(name) == facts[0][name] for each in facts)]
@@ -50,7 +50,7 @@ def thousands(value: float) -> str:
     return f"{int(value):,}"
 
 
-def count_of_runs(runs: int) -> str:
+def runs_text(runs: int) -> str:
     """So many runs."""
     return f"{thousands(runs)} run{'' if runs == 1 else 's'}"
 

@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter
 from apportion._common import validation
 from apportion.reporting.figures.canvas import new_canvas
 from apportion.reporting.figures.data import Floats, World, policies_of, worlds_of
-from apportion.reporting.figures.phrases import as_text, count_of_runs, in_common_and_apart
+from apportion.reporting.figures.phrases import as_text, compare_facts, runs_text
 from apportion.reporting.figures.scales import log_axis, plain_axis
 from apportion.reporting.figures.style import HATCHES, OTHERS, PALETTE, picture_style
 from apportion.reporting.figures.titles import split_title
@@ -62,8 +62,8 @@ def shares_over_time(
     if len(main) < len(order):
         rest = [arm for arm in order if arm not in main]
         layers.append((shares[:, rest].sum(axis=1), f"{len(rest)} other arms"))
-    which = f"mean of {count_of_runs(len(runs))}" if replication is None else f"run {replication}"
-    note = [in_common_and_apart([world.facts], but="horizon")[0], which]
+    which = f"mean of {runs_text(len(runs))}" if replication is None else f"run {replication}"
+    note = [compare_facts([world.facts], but="horizon")[0], which]
     canvas = new_canvas(1, split_title(policy, shares[-1], world), note)
     ax = canvas.axes[0]
     edges = _edges(periods, log)

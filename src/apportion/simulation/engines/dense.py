@@ -1,4 +1,4 @@
-"""One simulated run, period by period: the same loop as live use, with the law in the place of the world."""
+"""One simulated run, period by period: the same loop as live use, with the law instead of the world."""
 
 from __future__ import annotations
 
@@ -11,21 +11,13 @@ from apportion.model.law import Instance, outcome
 from apportion.model.sums import Floats, observe, powers_of
 from apportion.policies.contract import Period, Policy, allocate
 from apportion.simulation.engines.batched import can_run_batched, play_batched
-from apportion.simulation.engines.records import (
-    Generators,
-    Randomness,
-    instance_record,
-    make_schedule,
-    policy_state,
-)
+from apportion.simulation.engines.records import Generators, Randomness, instance_record, make_schedule, policy_state
 from apportion.simulation.engines.streams import Streams, restart
 from apportion.simulation.engines.trace import Trace, note_active, trace_of, write_checkpoint
 
 
 @kernel
-def play(
-    policy: Any, sums: Any, memory: Any, instance: Any, schedule: Any, generators: Any, trace: Any
-) -> None:  # fmt: skip
+def play(policy: Any, sums: Any, memory: Any, instance: Any, schedule: Any, generators: Any, trace: Any) -> None:
     """Run the periods of `schedule`, each with a budget of 1, and write `trace` at its checkpoints.
 
     `sums` are those that the policy reads, all 0, and `memory` what it starts from; both are left as they are after
@@ -65,7 +57,7 @@ def play(
 @kernel
 def play_block(
     policy: Any, state: Any, memory: Any, instance: Any, schedule: Any, randomness: Any, traces: Any
-) -> None:  # fmt: skip
+) -> None:
     """`play` for each stream of `randomness`; `memory` and `traces` have a row per run."""
     own, noise, table = randomness.policy, randomness.noise, state.table
     generators = Generators(own.generator, noise.generator, randomness.common)
@@ -86,7 +78,7 @@ class Dense:
 
     def __init__(
         self, policy: Policy, instance: Instance, horizon: int, checkpoints: Any, plain: bool = False
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._policy, self._arms = policy, instance.arms
         self._prepared = policy.prepared(instance.arms, horizon)
         self._instance = instance_record(instance)
@@ -101,9 +93,7 @@ class Dense:
         """
         memory = np.zeros((len(own.seeds), self._arms))
         if self._batched and common is None and traces.without_arms:
-            compiled(play_batched)(
-                self._prepared, self._instance, self._schedule, own, traces.regret, traces.reward
-            )  # fmt: skip
+            compiled(play_batched)(self._prepared, self._instance, self._schedule, own, traces.regret, traces.reward)
             return memory
         state = policy_state(self._policy, self._arms)
         randomness = Randomness(own, own if common is None else common, common is not None)

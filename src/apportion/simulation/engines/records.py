@@ -34,15 +34,19 @@ def instance_record(instance: Instance) -> InstanceRecord:
 
 
 class Schedule(NamedTuple):
-    """How many periods are run, and the periods (rising) at which something is recorded."""
+    """How many periods are run, and the periods (rising) at which something is recorded.
+
+    `tolerance`: the largest probability of a missed event at which leaping accepts an interval.
+    """
 
     horizon: int
     checkpoints: NDArray[np.int64]
+    tolerance: float
 
 
-def make_schedule(horizon: int, checkpoints: Any) -> Schedule:
+def make_schedule(horizon: int, checkpoints: Any, tolerance: float = 0.0) -> Schedule:
     """The schedule with the checkpoints as an array."""
-    return Schedule(horizon, np.asarray(checkpoints, dtype=np.int64))
+    return Schedule(horizon, np.asarray(checkpoints, dtype=np.int64), tolerance)
 
 
 class Generators(NamedTuple):

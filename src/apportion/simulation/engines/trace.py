@@ -18,6 +18,31 @@ SUM_TOLERANCE: Final = 1e-9
 ACTIVE_FRACTION: Final = 0.5
 
 
+class Variable(NamedTuple):
+    """What can be recorded: its dimensions besides those of a run, its type, and the value where there is none."""
+
+    dimensions: tuple[str, ...] = ("period",)
+    dtype: Any = np.float64
+    missing: Any = np.nan
+
+    def shape(self, checkpoints: int, arms: int) -> tuple[int, ...]:
+        """The length of each dimension."""
+        return tuple(checkpoints if name == "period" else arms for name in self.dimensions)
+
+
+# The fields of `Trace`.
+VARIABLES = {
+    "regret": Variable(),
+    "reward": Variable(),
+    "shares": Variable(("period", "arm")),
+    "leader": Variable(dtype=np.int32, missing=-1),
+    "active": Variable(("period", "arm"), np.bool_, False),
+    "eliminated": Variable(("arm",)),
+}
+# What a leaping run says of itself, asked or not; see `leap.Tally`.
+LEAP_VARIABLES = {"changes": Variable(()), "leap_error": Variable(())}
+
+
 class Trace(NamedTuple):
     """What is recorded of a run: arrays (checkpoints,) or (checkpoints, arms), of length 0 where not wanted.
 
@@ -40,26 +65,20 @@ class Trace(NamedTuple):
 
 def empty_traces(runs: int, checkpoints: int, arms: int, wanted: Collection[str] = ("regret", "reward")) -> Trace:
     """Arrays for the traces of some runs; what is not wanted has length 0 in its second axis, and is left out."""
-    per_checkpoint = {"regret": (), "reward": (), "shares": (arms,), "leader": (), "active": (arms,)}
-    types = {"leader": np.int32, "active": np.bool_}
-    arrays: dict[str, Any] = {
-        name: np.zeros((runs, checkpoints if name in wanted else 0, *shape), types.get(name, np.float64))
-        for name, shape in per_checkpoint.items()
-    }
-    return Trace(**arrays, eliminated=np.full((runs, arms if "eliminated" in wanted else 0), np.nan))
+    arrays = {}
+    for name, variable in VARIABLES.items():
+        first, *rest = variable.shape(checkpoints, arms)
+        arrays[name] = np.full((runs, first if name in wanted else 0, *rest), variable.missing, variable.dtype)
+    return Trace(**arrays)
 
 
 @kernel
 def trace_of(traces: Any, run: int) -> Trace:
     """The trace of one run among those of a block."""
     return Trace(
-        traces.regret[run],
-        traces.reward[run],
-        traces.shares[run],
-        traces.leader[run],
-        traces.active[run],
+        traces.regret[run], traces.reward[run], traces.shares[run], traces.leader[run], traces.active[run],
         traces.eliminated[run],
-    )
+    )  # fmt: skip
 
 
 @kernel

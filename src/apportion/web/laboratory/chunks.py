@@ -14,7 +14,7 @@ import numpy as np
 
 from apportion.model.sums import Floats
 from apportion.simulation.plan import Plan
-from apportion.simulation.task import Arrays, Task, run_task
+from apportion.simulation.task import Arrays, run_task
 
 # A chunk cannot be interrupted: this is how long cancelling takes.
 CHUNK_SECONDS = 0.1
@@ -41,19 +41,7 @@ class Part:
         self.total = plan.replications
         self.begun = self.done = 0
         self.size = 1
-        policy = plan.policy(index, plan.instances[0])
-        self.task = Task(
-            policy=policy,
-            instance=plan.instances[0],
-            horizon=plan.horizon,
-            checkpoints=plan.checkpoints,
-            variables=plan.variables,
-            seed=plan.seed,
-            first=0,
-            last=0,
-            common=plan.common,
-            engine=plan.engine_for(policy, plan.instances[0]),
-        )
+        self.task = plan.task(index, plan.instances[0])
         self.regret = np.full((plan.replications, len(plan.checkpoints)), np.nan)
         self._regret_sum = np.zeros(len(plan.checkpoints))
         self._share_units = np.zeros((len(plan.checkpoints), plan.instances[0].arms), np.int64)

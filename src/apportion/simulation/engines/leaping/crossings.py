@@ -23,7 +23,7 @@ from apportion.simulation.engines.leaping.intervals import LEADER, OTHERS, WALK_
 @generic
 def event_bound(  # type: ignore[empty-body]
     policy: Any, sums: Any, instance: Any, interval: Any, tolerance: float, work: Any
-) -> float:  # fmt: skip
+) -> float:
     """A bound on P(the policy would decide otherwise after one of the periods first < s ≤ last | both ends).
 
     `sums` are those after period `first`, `work.shares` those of period first + 1, in which the interval's leader has
@@ -34,9 +34,7 @@ def event_bound(  # type: ignore[empty-body]
 
 
 @kernel
-def _nothing_happens(
-    policy: Any, sums: Any, instance: Any, interval: Any, tolerance: float, work: Any
-) -> float:  # fmt: skip
+def _nothing_happens(policy: Any, sums: Any, instance: Any, interval: Any, tolerance: float, work: Any) -> float:
     return 0.0
 
 
@@ -48,9 +46,7 @@ for _record in (Uniform.Record, Oracle.Record):
 
 
 @implements(event_bound, SuccessiveElimination.Record)
-def _elimination_bound(
-    policy: Any, sums: Any, instance: Any, interval: Any, tolerance: float, work: Any
-) -> float:  # fmt: skip
+def _elimination_bound(policy: Any, sums: Any, instance: Any, interval: Any, tolerance: float, work: Any) -> float:
     """Active arms share one history, so arm i is dropped for j when X_j − X_i > c·r·S, with X = ΣY, S = ΣA (or the
     score Z and the information B for `anytime`), and c = 2, or √2 where the test is pairwise.
 
@@ -123,9 +119,7 @@ def _elimination_bound(
 
 
 @implements(event_bound, EpsilonGreedy.Record)
-def _overtaken_by_ratios(
-    policy: Any, sums: Any, instance: Any, interval: Any, tolerance: float, work: Any
-) -> float:  # fmt: skip
+def _overtaken_by_ratios(policy: Any, sums: Any, instance: Any, interval: Any, tolerance: float, work: Any) -> float:
     """Arm j takes the lead when D = Q_leader − Q_j is below 0 (all counts are alike).
 
     D has the drift Δ = μ_leader − μ_j a period and moves by the variance of both walks. Conditional on its ends it is
@@ -185,7 +179,7 @@ def largest_sag(periods: float, slowest: float, fastest: float) -> float:
 @kernel
 def _overtaken_by_information(
     policy: Any, sums: Any, instance: Any, interval: Any, tolerance: float, work: Any
-) -> float:  # fmt: skip
+) -> float:
     """Arm j takes the lead when its Z_j/B_j is above the leader's: one of the two has to pass any level θ_j between.
 
     Z − θ·B is a walk with variance σ²·B and a drift that is linear in B, the time of its variance, whatever the

@@ -11,13 +11,7 @@ from typing import Any, Final
 
 from apportion._common.compiled import generic, implements, kernel
 from apportion.model.sums import InformationSums, RatioSums, RewardSums, powers_of
-from apportion.simulation.engines.leaping.intervals import (
-    COVARIANCE,
-    LEADER,
-    OTHERS,
-    REWARD_VARIANCE,
-    WALK_VARIANCE,
-)
+from apportion.simulation.engines.leaping.intervals import COVARIANCE, LEADER, OTHERS, REWARD_VARIANCE, WALK_VARIANCE
 from apportion.simulation.engines.leaping.power_sums import sum_of_powers
 
 # The part of the reward's variance that is not the walk's is rounding below this, relative to the whole.
@@ -30,9 +24,7 @@ def walk_exponent(sums: Any, b: float) -> float:  # type: ignore[empty-body]
 
 
 @generic
-def add_periods(
-    sums: Any, arm: int, periods: float, powers: Any, variance: float, mean: float, noise: float
-) -> None:  # fmt: skip
+def add_periods(sums: Any, arm: int, periods: float, powers: Any, variance: float, mean: float, noise: float) -> None:
     """Add many periods to the sums of `arm`, in place; `variance` is Σ A^p, `noise` σ times the walk's increment."""
 
 
@@ -44,7 +36,7 @@ def _exponent_of_rewards(sums: Any, b: float) -> float:
 @implements(add_periods, RewardSums)
 def _add_rewards(
     sums: Any, arm: int, periods: float, powers: Any, variance: float, mean: float, noise: float
-) -> None:  # fmt: skip
+) -> None:
     sums.count[arm] += periods
     sums.resource[arm] += periods * powers.amount
     sums.noise[arm] += periods * powers.noise
@@ -59,9 +51,7 @@ def _exponent_of_ratios(sums: Any, b: float) -> float:
 
 
 @implements(add_periods, RatioSums)
-def _add_ratios(
-    sums: Any, arm: int, periods: float, powers: Any, variance: float, mean: float, noise: float
-) -> None:  # fmt: skip
+def _add_ratios(sums: Any, arm: int, periods: float, powers: Any, variance: float, mean: float, noise: float) -> None:
     sums.count[arm] += periods
     sums.ratio[arm] += periods * mean + noise
 
@@ -72,9 +62,7 @@ def _exponent_of_information(sums: Any, b: float) -> float:
 
 
 @implements(add_periods, InformationSums)
-def _add_scores(
-    sums: Any, arm: int, periods: float, powers: Any, variance: float, mean: float, noise: float
-) -> None:  # fmt: skip
+def _add_scores(sums: Any, arm: int, periods: float, powers: Any, variance: float, mean: float, noise: float) -> None:
     sums.count[arm] += periods
     sums.information[arm] += variance
     sums.score[arm] += variance * mean + noise
@@ -114,7 +102,7 @@ def other_arm(shares: Any, leader: int) -> int:
 @kernel
 def fill_power_sums(
     policy: Any, interval: Any, time: int, exponent: float, b: float, with_reward: bool, work: Any
-) -> None:  # fmt: skip
+) -> None:
     """Fill in the sums of powers of an interval; `work.shares` are those of period `time` + 1."""
     shares, leader, first, last = work.shares, interval.leader, interval.first, interval.last
     other = other_arm(shares, leader)

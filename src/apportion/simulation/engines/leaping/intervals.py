@@ -1,4 +1,4 @@
-"""The intervals that a leaping run samples: what is held of each, and room to work in."""
+"""The intervals that a leaping run samples: what is known of each, and room to work in."""
 
 from __future__ import annotations
 
@@ -16,14 +16,6 @@ LEADER: Final = 1
 WALK_VARIANCE: Final = 0  # Σ A^p
 REWARD_VARIANCE: Final = 1  # Σ A^(2b), of the reward's noise
 COVARIANCE: Final = 2  # Σ A^(p/2 + b), of the walk and the reward's noise
-
-
-class Schedule(NamedTuple):
-    """`records.Schedule`, and the largest probability of a missed event at which an interval is accepted."""
-
-    horizon: int
-    checkpoints: NDArray[np.int64]
-    tolerance: float
 
 
 class Interval(NamedTuple):

@@ -34,7 +34,7 @@ from apportion.simulation.engines.leaping.increments import (
     sample_increments,
     walk_exponent,
 )
-from apportion.simulation.engines.leaping.intervals import Interval, Schedule, make_workspace
+from apportion.simulation.engines.leaping.intervals import Interval, make_workspace
 from apportion.simulation.engines.records import instance_record, make_schedule, policy_state
 from apportion.simulation.engines.streams import Streams, restart
 from apportion.simulation.engines.trace import ACTIVE_FRACTION, Trace, note_active, trace_of, write_checkpoint
@@ -152,7 +152,7 @@ def leader_and_active(shares: Any) -> Any:
 @kernel
 def leap_block(
     policy: Any, state: Any, instance: Any, schedule: Any, streams: Any, work: Any, traces: Any, tally: Any
-) -> None:  # fmt: skip
+) -> None:
     """`leap` for each stream; `traces` and `tally` have a row for each run."""
     table = state.table
     for run in range(len(streams.seeds)):
@@ -184,9 +184,9 @@ class Leap:
     ) -> None:
         if reason := why_not(policy, instance, horizon):
             raise refusal(reason)
-        chance = validation.number("tolerance", tolerance, above=0.0, below=1.0)
+        tolerance = validation.number("tolerance", tolerance, above=0.0, below=1.0)
         self._policy, self._arms = policy, instance.arms
-        self._schedule = Schedule(*make_schedule(horizon, checkpoints), chance)
+        self._schedule = make_schedule(horizon, checkpoints, tolerance)
         self._prepared = policy.prepared(instance.arms, horizon)
         self._instance = instance_record(instance)
         self._leap = leap_block if plain else compiled(leap_block)
