@@ -29,43 +29,30 @@ GROUPS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What is to be known of a setting besides its type; name and type come from where it is declared."""
+    """What is to be known of a setting besides its type; the last fields come from where it is declared."""
 
-    help: str
-    """One sentence, for the command line, the HTTP description and the reference."""
-    details: str = ""
-    """What the reference page adds."""
+    help: str  # one sentence, for the command line, HTTP, pages and the reference
+    details: str = ""  # what the reference page adds
     group: str
-    label: str = ""
-    """Above its field on a page."""
-    hint: str = ""
-    """Below its field; `help` where empty."""
-    noun: str = ""
-    """What it is called inside a sentence, "the half-life" say."""
-    without: str = "none"
-    """What None means, where it is a value."""
-    option: str = ""
-    """On the command line, where it is not its name."""
+    label: str = ""  # above its field on a page
+    hint: str = ""  # below its field, where it is not `help`
+    noun: str = ""  # what it is called inside a sentence, "the half-life" say
+    without: str = "none"  # what None means, where it is a value
+    option: str = ""  # on the command line, where it is not its name
     example: Any = None
     default: Any = None
     low: float | None = None
     high: float | None = None
     above: float | None = None
     below: float | None = None
-    longest: int | None = None
-    """Characters of a text."""
-    percent: bool = False
-    """Typed and shown on pages as a percentage."""
-    words: tuple[str, str] = ("no", "yes")
-    """What False and True are called on pages."""
-    recounts: bool = False
-    """Another value counts all outcomes again, from the first."""
-    part_of: str = ""
-    """What it is another way to write, and kept as: it is nothing of its own after the beginning."""
+    longest: int | None = None  # characters of a text
+    percent: bool = False  # typed and shown on pages as a percentage
+    words: tuple[str, str] = ("no", "yes")  # what False and True are called on pages
+    recounts: bool = False  # another value counts all outcomes again, from the first
+    part_of: str = ""  # what it is another way to write, and kept as: nothing of its own after the beginning
     name: str = ""
     kind: Kind = "number"
-    nullable: bool = False
-    """None is a value: not limited, not known, or to be learned."""
+    nullable: bool = False  # None is a value: not limited, not known, or to be learned
     required: bool = False
     changeable: bool = False
 
@@ -98,16 +85,12 @@ class Setting:
         return value
 
 
-Budget = Annotated[
-    float,
-    Setting(
-        help="The budget of a period.",
-        details="A single split can have another one: `apportion split NAME --budget X`.",
-        group="budget", label="Budget per period", noun="the budget", example=5000, above=0.0,
-        hint="What each split divides unless you say otherwise. A period is a day, a week, a month.",
-    ),
-]  # fmt: skip
 Shares = Mapping[str, float]
+Budget = Annotated[float, Setting(
+    help="The budget of a period.", details="A single split can have another one: `apportion split NAME --budget X`.",
+    hint="What each split divides unless you say otherwise. A period is a day, a week, a month.",
+    group="budget", label="Budget per period", noun="the budget", example=5000, above=0.0,
+)]  # fmt: skip
 
 
 class _RequiredBudget(TypedDict):
@@ -119,154 +102,88 @@ class _ChangedBudget(TypedDict, total=False):
 
 
 class _Changeable(TypedDict, total=False):
-    unit: Annotated[
-        str | None,
-        Setting(
-            help="The unit of the budget, EUR say.", group="budget", label="Unit",
-            hint="EUR, hours, kits.", without="only the number is shown", example="EUR", longest=40,
-        ),
-    ]  # fmt: skip
-    step: Annotated[
-        float | None,
-        Setting(
-            help="Amounts are multiples of this.",
-            details="0.01 for cents, 25 for packs of 25. The budget must be a multiple, too.",
-            group="budget", label="Step", noun="the step", without="any amount", example=10, above=0.0,
-            hint="Amounts are multiples of this; 1 for whole units.",
-        ),
-    ]  # fmt: skip
-    policy: Annotated[
-        "Policy | str",
-        Setting(
-            help="How to decide: the name of a policy.",
-            details="See [Policies](../explanation/policies.md). In Python also a policy of your own, over HTTP "
-                    "a name or `{name, parameters}`. A new policy starts with all that is known.",
-            group="decision", label="Policy", example="auto", default="auto",
-            hint="How the split is decided. Auto is what we recommend; it alone learns b and σ.",
-        ),
-    ]  # fmt: skip
-    b: Annotated[
-        float | None,
-        Setting(
-            help="Noise exponent: the standard deviation grows as amount^b.",
-            details="How to choose it: [Choose b](../how-to/choosing-b.md).",
-            group="decision", label="b", noun="b", example=0.75, low=0.0, high=1.0, recounts=True,
-            without="learned by Auto, assumed to be 1/2 by other policies",
-            hint="Noise exponent, from 0 to 1: the standard deviation of an outcome grows as amount^b.",
-        ),
-    ]  # fmt: skip
-    sigma: Annotated[
-        float | None,
-        Setting(
-            help="Noise scale: the standard deviation of the outcome of one unit.",
-            group="decision", label="σ", noun="σ", example=40, above=0.0,
-            without="learned by Auto, assumed to be 1 by other policies",
-            hint="Noise scale: the standard deviation of the outcome of one unit.",
-        ),
-    ]  # fmt: skip
-    horizon: Annotated[
-        int | None,
-        Setting(
-            help="How many periods there will be.",
-            details="For policies that want to know: they stop exploring towards the end.",
-            group="decision", label="Periods in all", noun="the number of periods", example=52, low=1,
-            without="not known",
-            hint="If the campaign has an end: what is learned late cannot be used.",
-        ),
-    ]  # fmt: skip
-    half_life: Annotated[
-        float | None,
-        Setting(
-            help="Periods until an outcome counts half.",
-            details="For returns that drift.",
-            group="past", label="Half-life", noun="the half-life", example=26, low=1e-3, recounts=True,
-            without="outcomes count for ever",
-            hint="Periods until an outcome counts half, where returns drift.",
-        ),
-    ]  # fmt: skip
-    window: Annotated[
-        int | None,
-        Setting(
-            help="Only the last so many periods count.",
-            details="Not together with `half_life`: the one that is set last holds. `apportion settings NAME "
-                    "--window 0` ends it, as `--unset window` does.",
-            group="past", label="Window", noun="the window", example=30, low=1, high=100_000, recounts=True,
-            without="all periods count",
-            hint="Only the last so many periods count; instead of a half-life.",
-        ),
-    ]  # fmt: skip
-    robust: Annotated[
-        bool,
-        Setting(
-            help="Trim outliers: a few extreme outcomes do not decide.",
-            details="A trimmed mean over sixteen groups of periods takes the place of the mean "
-                    "([Robustness](../robustness.md)). Then b is not learned, and the intervals are not proven.",
-            group="past", label="Outliers", noun="outliers", example=False, default=False, recounts=True,
-            words=("counted in full", "trimmed"),
-            hint="Trimmed: a few extreme outcomes do not decide; the intervals are then not proven.",
-        ),
-    ]  # fmt: skip
-    level: Annotated[
-        float,
-        Setting(
-            help="Confidence level of the intervals.",
-            details="See [Confidence](../explanation/confidence.md).",
-            group="past", label="Level of intervals, %", noun="the level of intervals", example=0.95, default=0.95,
-            above=0.0, below=1.0, percent=True,
-            hint="At 95 an interval holds the truth with a chance of 95%, at all times at once.",
-        ),
-    ]  # fmt: skip
+    unit: Annotated[str | None, Setting(
+        help="The unit of the budget, EUR say.", hint="EUR, hours, kits.", without="only the number is shown",
+        group="budget", label="Unit", example="EUR", longest=40,
+    )]  # fmt: skip
+    step: Annotated[float | None, Setting(
+        help="Amounts are multiples of this; 1 for whole units.", without="any amount",
+        details="0.01 for cents, 25 for packs of 25. The budget must be a multiple, too.",
+        group="budget", label="Step", noun="the step", example=10, above=0.0,
+    )]  # fmt: skip
+    policy: Annotated["Policy | str", Setting(
+        help="How to decide: the name of a policy.",
+        details="See [Policies](../explanation/policies.md). In Python also a policy of your own, over HTTP a name "
+                "or `{name, parameters}`. A new policy starts with all that is known.",
+        hint="How the split is decided. Auto is what we recommend; it alone learns b and σ.",
+        group="decision", label="Policy", example="auto", default="auto",
+    )]  # fmt: skip
+    b: Annotated[float | None, Setting(
+        help="Noise exponent: the standard deviation grows as amount^b.",
+        details="How to choose it: [Choose b](../how-to/choosing-b.md).",
+        without="learned by Auto, assumed to be 1/2 by other policies",
+        group="decision", label="b", noun="b", example=0.75, low=0.0, high=1.0, recounts=True,
+    )]  # fmt: skip
+    sigma: Annotated[float | None, Setting(
+        help="Noise scale: the standard deviation of the outcome of one unit.",
+        without="learned by Auto, assumed to be 1 by other policies",
+        group="decision", label="σ", noun="σ", example=40, above=0.0,
+    )]  # fmt: skip
+    horizon: Annotated[int | None, Setting(
+        help="How many periods there will be.", without="not known",
+        details="For policies that want to know: they stop exploring towards the end.",
+        hint="If the campaign has an end: what is learned late cannot be used.",
+        group="decision", label="Periods in all", noun="the number of periods", example=52, low=1,
+    )]  # fmt: skip
+    half_life: Annotated[float | None, Setting(
+        help="Periods until an outcome counts half, where returns drift.", without="outcomes count for ever",
+        group="past", label="Half-life", noun="the half-life", example=26, low=1e-3, recounts=True,
+    )]  # fmt: skip
+    window: Annotated[int | None, Setting(
+        help="Only the last so many periods count; not together with a half-life.", without="all periods count",
+        details="Of the two the one that is set last holds. `--window 0` ends it, as `--unset window` does.",
+        group="past", label="Window", noun="the window", example=30, low=1, high=100_000, recounts=True,
+    )]  # fmt: skip
+    robust: Annotated[bool, Setting(
+        help="Trim outliers: a few extreme outcomes do not decide; the intervals are then not proven.",
+        details="A trimmed mean over sixteen groups of periods takes the place of the mean "
+                "([Robustness](../robustness.md)). Then b is not learned.",
+        group="past", label="Outliers", noun="outliers", words=("counted in full", "trimmed"), example=False,
+        default=False, recounts=True,
+    )]  # fmt: skip
+    level: Annotated[float, Setting(
+        help="Confidence level of the intervals.", details="See [Confidence](../explanation/confidence.md).",
+        hint="At 95 an interval holds the truth with a chance of 95%, at all times at once.",
+        group="past", label="Level of intervals, %", noun="the level of intervals", percent=True, example=0.95,
+        default=0.95, above=0.0, below=1.0,
+    )]  # fmt: skip
 
 
 class _Fixed(TypedDict, total=False):
-    whole: Annotated[
-        bool,
-        Setting(
-            help="Amounts are whole units.", details="The same as a `step` of 1.", group="budget", part_of="step",
-            example=False, default=False,
-        ),
-    ]  # fmt: skip
-    minimise: Annotated[
-        bool,
-        Setting(
-            help="Outcomes are costs: less is better.",
-            details="The arm with the smallest outcome per unit is the best.",
-            group="budget", label="Outcomes are costs", example=False, default=False,
-        ),
-    ]  # fmt: skip
-    minimum: Annotated[
-        Shares | None,
-        Setting(
-            help="The smallest shares, by arm.",
-            details="From 0 to 1: `--min video=0.05`. Later: `apportion arms NAME bound ARM`.",
-            group="arms", part_of="arms", option="min", example={"social": 0.1},
-        ),
-    ]  # fmt: skip
-    maximum: Annotated[
-        Shares | None,
-        Setting(
-            help="The largest shares, by arm.",
-            details="From 0 to 1: `--max search=0.5`. Later: `apportion arms NAME bound ARM`.",
-            group="arms", part_of="arms", option="max", example={"search": 0.8},
-        ),
-    ]  # fmt: skip
-    pinned: Annotated[
-        Shares | None,
-        Setting(
-            help="Fixed shares, by arm.",
-            details="`--pin video=0.1`. The same as an equal minimum and maximum.",
-            group="arms", part_of="arms", option="pin",
-        ),
-    ]  # fmt: skip
-    seed: Annotated[
-        int | None,
-        Setting(
-            help="The seed of everything that is drawn.",
-            details="The same seed and the same outcomes give the same splits.",
-            group="decision", label="Seed", noun="the seed", without="drawn", example=7, low=0,
-            hint="The same seed and the same outcomes give the same splits.",
-        ),
-    ]  # fmt: skip
+    whole: Annotated[bool, Setting(
+        help="Amounts are whole units.", details="The same as a `step` of 1.", part_of="step",
+        group="budget", example=False, default=False,
+    )]  # fmt: skip
+    minimise: Annotated[bool, Setting(
+        help="Outcomes are costs: less is better.", details="The arm with the smallest outcome per unit is the best.",
+        group="budget", label="Outcomes are costs", example=False, default=False,
+    )]  # fmt: skip
+    minimum: Annotated[Shares | None, Setting(
+        help="The smallest shares, by arm.", option="min", part_of="arms", group="arms", example={"social": 0.1},
+        details="From 0 to 1: `--min video=0.05`. Later: `apportion arms NAME bound ARM`.",
+    )]  # fmt: skip
+    maximum: Annotated[Shares | None, Setting(
+        help="The largest shares, by arm.", option="max", part_of="arms", group="arms", example={"search": 0.8},
+        details="From 0 to 1: `--max search=0.5`. Later: `apportion arms NAME bound ARM`.",
+    )]  # fmt: skip
+    pinned: Annotated[Shares | None, Setting(
+        help="Fixed shares, by arm.", option="pin", part_of="arms", group="arms",
+        details="`--pin video=0.1`. The same as an equal minimum and maximum.",
+    )]  # fmt: skip
+    seed: Annotated[int | None, Setting(
+        help="The seed of everything that is drawn: the same seed and outcomes give the same splits.",
+        group="decision", label="Seed", noun="the seed", without="drawn", example=7, low=0,
+    )]  # fmt: skip
 
 
 class ChangedSettings(_ChangedBudget, _Changeable):
