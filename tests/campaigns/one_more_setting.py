@@ -9,7 +9,6 @@ import sys
 
 import pytest
 import typer
-from fastapi.testclient import TestClient
 from typer.testing import CliRunner
 
 import apportion as ap
@@ -18,7 +17,7 @@ from apportion.client import rebuild
 from apportion.web.api import requests, responses
 from apportion.web.app import create_app
 
-DB, TOOLS = sys.argv[1:]
+DB, TOOLS = sys.argv[1:3] if __name__ == "__main__" else ("", "")
 
 
 def python():
@@ -68,6 +67,8 @@ def command_line():
 
 
 def http_and_pages():
+    from fastapi.testclient import TestClient
+
     for model in (requests.NewCampaign, requests.ChangeSettings):
         field = model.model_json_schema()["properties"]["patience"]
         assert (field["minimum"], field["examples"]) == (1, [14])
@@ -99,6 +100,7 @@ def reference():
     assert says in generate.settings_page()
 
 
-for door in (python, events, older_campaigns, command_line, http_and_pages, reference):
-    door()
-    sys.stdout.write(f"{door.__name__}\n")
+if __name__ == "__main__":
+    for door in (python, events, older_campaigns, command_line, http_and_pages, reference):
+        door()
+        sys.stdout.write(f"{door.__name__}\n")
