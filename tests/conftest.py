@@ -13,6 +13,7 @@ from hypothesis import settings
 settings.register_profile("steady", derandomize=True)
 settings.load_profile("default" if os.environ.get("APPORTION_SOAK") else "steady")
 
+collect_ignore = ["campaigns/one_more_setting.py"]  # a program with arguments, run by a test
 _numbers = itertools.count(1)
 
 # What is tested is what our processes leave behind, not the disk: where there is a disk in memory, it is quicker.

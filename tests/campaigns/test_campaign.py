@@ -184,7 +184,7 @@ def test_a_snapshot_that_was_tampered_with_is_found_and_repaired(campaign, sqlit
     truth = campaign.state()
     with open_store(sqlite).writing() as session:
         number, state = session.snapshot(campaign._id)
-        session.save(campaign._id, number, state.replace('"issued": ', '"issued": 1'))
+        session.save_snapshot(campaign._id, number, state.replace('"issued": ', '"issued": 1'))
     assert not campaign.check().ok
     found = campaign.check(repair=True)
     assert not found.ok

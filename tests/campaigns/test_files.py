@@ -181,17 +181,17 @@ def test_three_decimals_are_decimals_in_a_plain_file(history, others):
 def test_periods_follow_their_dates_whatever_the_order_of_the_file(history, sqlite):
     rows = [f"2026-03-{day:02d},{arm},50,{50 * (day if arm == 'search' else 20 - day)}"
             for day in range(1, 13) for arm in ("search", "social")]  # fmt: skip
-    told = []
+    means = []
     for name, lines in (("forth", rows), ("back", rows[::-1])):
         campaign = ap.Campaign.create(name, ARMS, budget=100, b=0.75, sigma=2, half_life=4, db=sqlite)
         import_history(campaign, history("\n".join(["Date,ARM, Amount,outcome", *lines])))
         assert [line.date for line in campaign.history()] == [row[:10] for row in rows]
-        told.append(campaign.beliefs().mean.tolist())
-    assert told[0] == pytest.approx(told[1], rel=1e-12, nan_ok=True)
+        means.append(campaign.beliefs().mean.tolist())
+    assert means[0] == pytest.approx(means[1], rel=1e-12, nan_ok=True)
 
 
 @pytest.mark.parametrize(
-    ("dates", "order", "said"),
+    ("dates", "order", "sentence"),
     [
         (("2026-02-01", "2026-01-15"), (1, 0), "in date order, from 2026-01-15 to 2026-02-01"),
         (("1.2.2026", "15.1.2026"), (1, 0), "in date order, from 15.1.2026 to 1.2.2026"),
@@ -208,11 +208,11 @@ def test_periods_follow_their_dates_whatever_the_order_of_the_file(history, sqli
          "in file order, from 2026-14 to 2026-13, as '2026-14' is not read as a date"),
     ],
 )  # fmt: skip
-def test_the_order_of_periods_is_said(history, dates, order, said):
-    text = "".join(f"{date},a,{place + 1},1\n" for place, date in enumerate(dates))
+def test_the_order_of_periods_is_said(history, dates, order, sentence):
+    text = "".join(f"{date},a,{number},1\n" for number, date in enumerate(dates, start=1))
     found, _ = read_history(history("date,arm,amount,outcome\n" + text))
     assert [line.amount - 1 for line in found] == list(order)
-    assert describe_order(line.date for line in found) == said
+    assert describe_order(line.date for line in found) == sentence
 
 
 def test_unknown_arms_are_refused_or_added(ads, history):
@@ -276,11 +276,11 @@ def test_the_exported_history_can_be_imported(ads, history, sqlite):
     "amounts", [(3.53, 3.530), (1234.567, 2.125), (2.125, 12.345), (1e-7, 5e17), (3530.0, 999.001)]
 )
 def test_exported_numbers_come_back_exactly(sqlite, history, amounts):
-    told = dict(zip(("a", "b"), amounts))
+    outcomes = dict(zip(("a", "b"), amounts))
     campaign = ap.Campaign.create("f", ("a", "b"), budget=10, b=0.75, db=sqlite)
-    campaign.record(campaign.split().ticket, told, told)
+    campaign.record(campaign.split().ticket, outcomes, outcomes)
     found, _ = read_history(history(export_csv(campaign)))
-    assert {line.arm: (line.amount, line.outcome) for line in found} == {arm: (x, x) for arm, x in told.items()}
+    assert {line.arm: (line.amount, line.outcome) for line in found} == {arm: (x, x) for arm, x in outcomes.items()}
 
 
 def test_a_name_that_looks_like_a_formula_is_made_harmless(sqlite, history):
@@ -331,11 +331,11 @@ def test_the_report_reads_as_the_command_line_does(sqlite):
     header, *rows = cells(page, "The last 20 tickets")
     assert header[1] == "date (UTC)"
     assert {int(row[0]) for row in rows} == set(range(7, 27))
-    told = page.split("<h2>Settings</h2>")[1]
-    assert "None" not in told
-    assert "{" not in told
-    assert "<dt>minimise</dt><dd>no</dd>" in told
-    assert "<dt>assumed</dt><dd>b, sigma</dd>" in told
+    settings = page.split("<h2>Settings</h2>")[1]
+    assert "None" not in settings
+    assert "{" not in settings
+    assert "<dt>minimise</dt><dd>no</dd>" in settings
+    assert "<dt>assumed</dt><dd>b, sigma</dd>" in settings
 
 
 def test_the_report_shows_what_was_really_spent(sqlite):

@@ -26,8 +26,8 @@ ARMS = ("a", "b")
 MOMENTS = [
     (FairLock, "wait"), (store.Store, "_join"), (store.Store, "_begin"), (Transactions, "_catch_up"),
     (Allocator, "decide"), (Allocator, "_believe"), (Allocator, "commit"), (Transaction, "append"),
-    (Transactions, "_flush"),
-    (session.Session, "append"), (CampaignState, "text"), (session.Session, "save"), (store.Store, "_finish"),
+    (Transactions, "_flush"), (session.Session, "append"), (CampaignState, "text"),
+    (session.Session, "save_snapshot"), (store.Store, "_finish"),
     (WriteGroup, "finish"), (sa.Connection, "commit"), (sa.Connection, "close"),
 ]  # fmt: skip
 

@@ -155,7 +155,7 @@ def test_12_a_split_does_not_take_longer_as_the_campaign_ages(sqlite):
     assert sizes[-1] < sizes[0] * 1.2  # what a split reads is of one size
     with open_store(sqlite).reading() as session:
         number, _ = session.snapshot(campaign._id)
-        assert session.last(campaign._id) - number < 64  # and so is what is read to open it
+        assert session.last_number(campaign._id) - number < 64  # and so is what is read to open it
 
 
 def test_13_outcomes_that_never_come_back(ads):

@@ -293,7 +293,7 @@ def test_a_check_that_fails_says_so(ads):
 
     with open_store().writing() as session:
         number, state = session.snapshot(1)
-        session.save(1, number, state.replace('"issued": 0', '"issued": 5'))
+        session.save_snapshot(1, number, state.replace('"issued": 0', '"issued": 5'))
     assert run("check", "ads").code == 1
     assert run("check", "ads", "--repair").code == 1
     assert run("check", "ads").code == 0

@@ -58,7 +58,7 @@ def test_a_campaign_that_does_not_agree_with_its_events_is_told_with_exit_code_1
     def spoiled(campaign):
         with campaign._store.writing(campaign._id) as session:
             number, state = session.snapshot(campaign._id)
-            session.save(campaign._id, number, state.replace('"issued": ', '"issued": 5'))
+            session.save_snapshot(campaign._id, number, state.replace('"issued": ', '"issued": 5'))
         return check(campaign)
 
     monkeypatch.setattr(ap.Campaign, "check", spoiled)

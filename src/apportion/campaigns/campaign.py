@@ -93,7 +93,7 @@ class Campaign(CampaignVerbs):
             if title not in cls.names(db):  # refused, but not for its name
                 raise
             with store.reading() as session:
-                known = cls(store, session.find(title), title)
+                known = cls(store, session.campaign_id(title), title)
                 if find_done(session, known._id, key, "created", None, asked) is None:
                     raise
             return known
@@ -107,7 +107,7 @@ class Campaign(CampaignVerbs):
         """The campaign of that name; `UnknownName` with those there are."""
         store = open_store(db)
         with store.reading() as session:
-            return cls(store, session.find(campaign_name(name)), name)
+            return cls(store, session.campaign_id(campaign_name(name)), name)
 
     @staticmethod
     def names(db: str | os.PathLike[str] | None = None) -> tuple[str, ...]:
@@ -288,7 +288,7 @@ class Campaign(CampaignVerbs):
     @property
     def version(self) -> int:
         with self._store.reading() as session:
-            return session.last(self._id)
+            return session.last_number(self._id)
 
     @property
     def open_tickets(self) -> tuple[int, ...]:
@@ -342,7 +342,7 @@ class Campaign(CampaignVerbs):
         low = 1 if first is None else min(validation.whole("first", first, low=1), MOST)
         high = MOST if last is None else min(validation.whole("last", last, low=low), MOST)
         with self._store.reading() as session:
-            return History(self.name, lines(session.of_tickets(self._id, low, high)))
+            return History(self.name, lines(session.events_of_tickets(self._id, low, high)))
 
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
         start = min(validation.whole("after", after, low=0), MOST)
@@ -383,7 +383,7 @@ def _or_none(value: float) -> float | None:
 
 
 def _split_event(session: Session, campaign: int, ticket: int) -> Event:
-    found = session.of_ticket(campaign, ticket)
+    found = session.events_of_ticket(campaign, ticket)
     if not found:
         raise IncompatibleState(f"The split of ticket {ticket} is missing: the database is damaged.")
     return found[0]

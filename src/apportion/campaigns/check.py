@@ -31,13 +31,13 @@ def compare(session: Session, campaign: int) -> tuple[Check, CampaignState | Non
     state: CampaignState | None = None
     number = compared = 0
     exact = True
-    upto = session.last(campaign)
+    upto = session.last_number(campaign)
     saved = session.snapshots(campaign, upto)
     try:
         for event in session.events(campaign, 0, upto=upto):
             if state is None:
                 state = CampaignState.begin(event)
-                state.history = lambda ticket, last: session.of_ticket(campaign, ticket, last)
+                state.history = lambda ticket, last: session.events_of_ticket(campaign, ticket, last)
             else:
                 state.apply(event)
             number = event.number

@@ -85,5 +85,5 @@ def add_campaign(store: Store, name: str, events: list[Event]) -> int:
     with store.writing() as session:
         identity = session.add_campaign(title, events[0].at)
         session.append(identity, events)
-        session.save(identity, state.number, state.text())
+        session.save_snapshot(identity, state.number, state.text())
     return identity

@@ -223,7 +223,7 @@ def import_history(
         known = transaction.done_before(key, "imported", file=name, digest=digest)
         if known is not None:
             return Imported(**{**known.payload, "arms_added": tuple(known.payload.get("arms_added", ()))})
-        for event in transaction.session.of_kind(campaign.transactions.campaign, "imported"):
+        for event in transaction.session.events_of_kind(campaign.transactions.campaign, "imported"):
             if event.payload["digest"] == digest and not again:
                 raise Conflict(
                     f"The file '{name}' was imported before, on {event.at[:10]} as '{event.payload['file']}'."

@@ -41,7 +41,7 @@ class Replay:
         with self._store.reading() as session:
 
             def history(ticket: int, last: int) -> list[Event]:
-                return session.of_ticket(self._campaign, ticket, last)
+                return session.events_of_ticket(self._campaign, ticket, last)
 
             state = self.state
             if state is not None:

@@ -143,7 +143,7 @@ class Transactions:
         """A fresh copy of the state after that many events; as of now by default."""
         saved = session.snapshot(self.campaign, number)
         if saved is not None:
-            state = CampaignState.from_text(saved[1], saved[0])
+            state = CampaignState.from_text(saved.state, saved.number)
         else:
             first = next(session.events(self.campaign, 0, limit=1), None)
             if first is None:
@@ -184,14 +184,14 @@ class Transactions:
         session.append(self.campaign, transaction.events)
         number = transaction.state.number
         if number // SNAPSHOT_EVERY != (number - len(transaction.events)) // SNAPSHOT_EVERY:
-            session.save(self.campaign, number, transaction.state.text())
+            session.save_snapshot(self.campaign, number, transaction.state.text())
 
     def _catch_up(self, session: Session, shared: SharedState) -> CampaignState:
         """The state as of the last event: from memory or a snapshot, and the events since."""
         state, shared.state = shared.state, None  # until it is whole again
         last = 0
         if state is not None:
-            last, at = session.newest(self.campaign, state.number)
+            last, at = session.last_number_and_moment(self.campaign, state.number)
             if at is None or state.at not in (at, None):
                 state = None  # the database went back: another copy was put in its place
             else:
@@ -207,7 +207,7 @@ class Transactions:
         return state
 
     def _history(self, session: Session) -> Callable[[int, int], list[Event]]:
-        return lambda ticket, upto: session.of_ticket(self.campaign, ticket, upto)
+        return lambda ticket, upto: session.events_of_ticket(self.campaign, ticket, upto)
 
 
 def find_done(
@@ -216,7 +216,7 @@ def find_done(
     """The event that was done under a key before; `Conflict` where it was something else."""
     if write_key(key) is None:
         return None
-    event = session.by_key(campaign, str(key))
+    event = session.event_by_key(campaign, str(key))
     if event is not None:
         known, digest = event.payload.pop("asked", None), request_digest(kind, ticket, request)
         if event.kind != kind or (request and known != digest and (known or not _same(event, ticket, request))):

@@ -67,7 +67,7 @@ def open_campaign(request: Request, name: str) -> Campaign:
 def versions(store: Store) -> dict[str, int]:
     """The number of the last event of each campaign, by name."""
     with store.reading() as session:
-        return {row.name: session.last(row.id) for row in session.campaigns()}
+        return {row.name: session.last_number(row.id) for row in session.campaigns()}
 
 
 # Responses

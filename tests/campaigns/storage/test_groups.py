@@ -39,11 +39,11 @@ def at_once(db, campaign, *works):
     """Let threads queue up behind a write, and then go; gives what each returned or raised."""
     answers = [None] * len(works)
 
-    def run(place, work):
+    def run(index, work):
         try:
-            answers[place] = work(ap.Campaign.open("c", db=db))
+            answers[index] = work(ap.Campaign.open("c", db=db))
         except Exception as error:
-            answers[place] = error
+            answers[index] = error
 
     threads = [threading.Thread(target=run, args=pair) for pair in enumerate(works)]
     store = open_store(db)

@@ -53,6 +53,13 @@ class CampaignRow(NamedTuple):
     created: str
 
 
+class Snapshot(NamedTuple):
+    """A saved state, and the number of the last event in it."""
+
+    number: int
+    state: str
+
+
 class Session:
     """One transaction."""
 
@@ -63,11 +70,11 @@ class Session:
 
     # Reading
 
-    def last(self, campaign: int) -> int:
+    def last_number(self, campaign: int) -> int:
         """The number of the last event; 0 before any."""
         return self._connection.execute(_LAST_NUMBER, {"campaign": campaign}).scalar() or 0
 
-    def newest(self, campaign: int, number: int) -> tuple[int, str | None]:
+    def last_number_and_moment(self, campaign: int, number: int) -> tuple[int, str | None]:
         """The number of the last event, and the moment of the one of that number; None where there is none."""
         last, at = self._connection.execute(_LAST_NUMBER_AND_MOMENT, {"campaign": campaign, "number": number}).one()
         return last or 0, at
@@ -84,36 +91,36 @@ class Session:
         rows = self._connection.execute(query, {"campaign": campaign, "after": after})
         return map(_event, rows.yield_per(EVENTS_PER_FETCH))
 
-    def of_ticket(self, campaign: int, ticket: int, upto: int | None = None) -> list[Event]:
+    def events_of_ticket(self, campaign: int, ticket: int, upto: int | None = None) -> list[Event]:
         """The events of one ticket, in order."""
         query = sa.select(*_COLUMNS).where(events.c.campaign == campaign, events.c.ticket == ticket)
         if upto is not None:
             query = query.where(events.c.number <= upto)
         return [_event(row) for row in self._connection.execute(query.order_by(events.c.number))]
 
-    def of_tickets(self, campaign: int, first: int, last: int) -> list[Event]:
+    def events_of_tickets(self, campaign: int, first: int, last: int) -> list[Event]:
         """The events of a range of tickets, ticket by ticket, each in order."""
         query = sa.select(*_COLUMNS).where(events.c.campaign == campaign, events.c.ticket.between(first, last))
         # As the index has them: in the order of numbers alone, all events of the campaign would be read.
         return [_event(row) for row in self._connection.execute(query.order_by(events.c.ticket, events.c.number))]
 
-    def of_kind(self, campaign: int, *kinds: str) -> list[Event]:
+    def events_of_kind(self, campaign: int, *kinds: str) -> list[Event]:
         """The events of some kinds, in order."""
         query = sa.select(*_COLUMNS).where(events.c.campaign == campaign, events.c.kind.in_(kinds))
         return [_event(row) for row in self._connection.execute(query.order_by(events.c.number))]
 
-    def by_key(self, campaign: int, key: str) -> Event | None:
+    def event_by_key(self, campaign: int, key: str) -> Event | None:
         """The event that carries a key; its payload has what was `asked` for, too."""
         row = self._connection.execute(_EVENT_BY_KEY, {"campaign": campaign, "key": key}).first()
         return None if row is None else _event(row, asked=True)
 
-    def snapshot(self, campaign: int, upto: int | None = None) -> tuple[int, str] | None:
-        """The newest saved state, with the number of the last event in it."""
+    def snapshot(self, campaign: int, upto: int | None = None) -> Snapshot | None:
+        """The newest saved state, or the newest up to an event."""
         query = sa.select(snapshots.c.number, snapshots.c.state).where(snapshots.c.campaign == campaign)
         if upto is not None:
             query = query.where(snapshots.c.number <= upto)
         row = self._connection.execute(query.order_by(snapshots.c.number.desc()).limit(1)).first()
-        return None if row is None else (row.number, row.state)
+        return None if row is None else Snapshot(row.number, row.state)
 
     def snapshots(self, campaign: int, upto: int) -> dict[int, str]:
         """All saved states up to an event, by number."""
@@ -127,7 +134,7 @@ class Session:
         found = self._connection.execute(sa.select(campaigns).order_by(campaigns.c.name))
         return sorted((CampaignRow(row.id, row.name, row.created) for row in found), key=lambda row: row.name)
 
-    def find(self, name: str) -> int:
+    def campaign_id(self, name: str) -> int:
         """A campaign's id; `UnknownName` with the names there are."""
         query = sa.select(campaigns.c.id).where(campaigns.c.name == name)
         found = self._connection.execute(query).scalar()
@@ -162,7 +169,7 @@ class Session:
         except IntegrityError as error:
             raise Conflict("The campaign has moved on, or the key was used before; nothing was changed.") from error
 
-    def save(self, campaign: int, number: int, state: str) -> None:
+    def save_snapshot(self, campaign: int, number: int, state: str) -> None:
         """Keep a snapshot, and forget those that it makes needless."""
         self.wrote = True
         mine = snapshots.c.campaign == campaign

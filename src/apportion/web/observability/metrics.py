@@ -114,7 +114,7 @@ def install(app: FastAPI) -> None:
         """Whether the service can do its work: the database answers. For load balancers; needs no token."""
         try:
             with store.reading() as session:
-                session.last(0)
+                session.last_number(0)
         except ApportionError:  # the log has the reason, which is not for everyone to read
             logging.getLogger("apportion").exception("the database does not answer")
             return JSONResponse({"status": "database unavailable"}, status_code=503)
