@@ -14,7 +14,7 @@ from apportion.simulation.families import FAMILIES, means_of
 from apportion.studies.scenarios import SCENARIOS, Scenario
 
 # The truth about the means is what `Oracle` is there for: nobody types it in.
-TOLD_ALWAYS = ("means",)
+NOT_OFFERED = ("means",)
 # Of the true world unless someone says otherwise.
 TRUTHS = ("b", "sigma", "horizon")
 
@@ -98,7 +98,7 @@ def describe_policy(cls: type[Policy]) -> dict[str, Any]:
     >>> [(p["name"], p["kind"]) for p in describe_policy(find_policy("UCB"))["parameters"]]
     [('index', 'choice'), ('sigma', 'number'), ('horizon', 'number')]
     """
-    own = [parameter for parameter in parameters(cls) if parameter.name not in TOLD_ALWAYS]
+    own = [parameter for parameter in parameters(cls) if parameter.name not in NOT_OFFERED]
     ordered = sorted(own, key=lambda parameter: parameter.name in TRUTHS)  # what is the policy's own comes first
     return {
         "name": cls.__name__,

@@ -14,6 +14,8 @@ from apportion.campaigns.status import Status
 # others into a point.
 _WIDEST = 3.0
 _TICKS = 4
+# The axis goes beyond what it shows by this part of it.
+_MARGIN = 0.04
 
 
 class Bar(NamedTuple):
@@ -75,16 +77,16 @@ def board(status: Status) -> Board:
         chance = belief.probability_best
         rows.append(
             Row(
-                arm.name,
-                index,
-                arm.state,
-                arm.name == beliefs.leader,
-                readable(belief.resource),
-                (mean or readable(belief.mean)) if known else None,
-                f"{low} to {high}" if bounded else None,
-                _bar(belief, axis) if known and axis else None,
-                None if not known or math.isnan(chance) else percent(chance),
-                0.0 if math.isnan(chance) else chance,
+                name=arm.name,
+                colour_index=index,
+                state=arm.state,
+                leads=arm.name == beliefs.leader,
+                resource=readable(belief.resource),
+                mean=(mean or readable(belief.mean)) if known else None,
+                interval=f"{low} to {high}" if bounded else None,
+                bar=_bar(belief, axis) if known and axis else None,
+                best=None if not known or math.isnan(chance) else percent(chance),
+                chance=0.0 if math.isnan(chance) else chance,
             )
         )
     sign = 1.0 if settings.minimise else -1.0
@@ -93,12 +95,12 @@ def board(status: Status) -> Board:
     ticks, zero = _ticks(axis) if axis else ((), None)
     fades = settings.half_life is not None or settings.window is not None
     return Board(
-        tuple(rows),
-        ticks,
-        zero,
-        f"{'Cost' if settings.minimise else 'Return'} per {settings.unit or 'unit'}",
-        "sigma" in settings.assumed and settings.policy != "Auto",
-        "Spent, still counting" if fades else "Spent, with results",
+        rows=tuple(rows),
+        ticks=ticks,
+        zero=zero,
+        heading=f"{'Cost' if settings.minimise else 'Return'} per {settings.unit or 'unit'}",
+        assumed="sigma" in settings.assumed and settings.policy != "Auto",
+        resource="Spent, still counting" if fades else "Spent, with results",
     )
 
 
@@ -114,7 +116,7 @@ def _axis(beliefs: Sequence[Belief]) -> tuple[float, float] | None:
     low = max(min((b.low for b in known if math.isfinite(b.low)), default=min(means)), min(means) - room)
     high = min(max((b.high for b in known if math.isfinite(b.high)), default=max(means)), max(means) + room)
     spread = (high - low) or abs(high) or 1.0
-    return low - 0.04 * spread, high + 0.04 * spread
+    return low - _MARGIN * spread, high + _MARGIN * spread
 
 
 def _bar(belief: Belief, axis: tuple[float, float]) -> Bar:

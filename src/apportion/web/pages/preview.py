@@ -24,6 +24,8 @@ ARM_WORLDS = 240
 FEWEST_WORLDS = 6
 # Where nobody says how far an outcome swings: so much of what it is, up and down. Arms differ by as much too.
 USUAL_SWING = 0.3
+# Less than this part of what knowing the best arm would bring is called little.
+HARDLY_ANY = 0.02
 
 
 class Preview(NamedTuple):
@@ -75,13 +77,13 @@ def preview(
     budget = validation.number("budget", options["budget"], above=0.0)
     policy, unknown = choose_policy(options.get("policy") or "auto", options.get("b"), options.get("sigma"))
     given = [options.get("b"), b, getattr(policy, "b", None), DEFAULT_B]
-    order = float(next(value for value in given if value is not None))
+    exponent = float(next(value for value in given if value is not None))
     worlds = max(FEWEST_WORLDS, min(WORLDS, ARM_WORLDS // max(1, len(names))))
     middle = np.array([(means or {}).get(name, centre) for name in names])
     part = budget / len(names)
     known = options.get("sigma") or sigma
-    swing = known * part**order if known else USUAL_SWING * part * (abs(float(middle.mean())) or 1.0)
-    sigma = float(known or swing / part**order)
+    swing = known * part**exponent if known else USUAL_SWING * part * (abs(float(middle.mean())) or 1.0)
+    sigma = float(known or swing / part**exponent)
     truth = middle + spread * np.random.default_rng([seed, 1]).standard_normal((worlds, len(names)))
     sign = -1.0 if options.get("minimise") else 1.0
     shares = np.zeros((worlds, PERIODS, len(names)))
@@ -90,8 +92,8 @@ def preview(
         allocator = Allocator(
             policy, names, seed=world, b=options.get("b"), sigma=options.get("sigma"), **own
         )  # it knows what the campaign will know
-        shares[world] = _played(
-            allocator, truth[world], budget, order, sigma, np.random.default_rng([seed, 2, world])
+        shares[world] = _simulated_shares(
+            allocator, truth[world], budget, exponent, sigma, np.random.default_rng([seed, 2, world])
         )
     even = _even(names, budget, own) @ truth.T
     split = np.einsum("wpa,wa->wp", shares, truth)
@@ -101,16 +103,30 @@ def preview(
     low, high = np.quantile(gains, (0.05, 0.95), axis=0)
     shown = int(np.argsort(gains[:, -1])[worlds // 2])
     best = (sign * truth).argmax(axis=1)
+    learns = isinstance(policy, Auto)
     return Preview(
-        PERIODS, worlds, {name: shares[shown, :, index].tolist() for index, name in enumerate(names)},
-        names[int(best[shown])], gains.mean(axis=0).tolist(), low.tolist(), high.tolist(), limit.tolist(),
-        float(budget * split.sum(axis=1).mean()), float(budget * even.mean() * PERIODS),
-        float(shares[np.arange(worlds), -1, best].mean()), order, sigma,
-        part, float(swing), not known, *((unknown, ()) if isinstance(policy, Auto) else ((), unknown)),
-    )  # fmt: skip
+        periods=PERIODS,
+        worlds=worlds,
+        shares={name: shares[shown, :, index].tolist() for index, name in enumerate(names)},
+        best=names[int(best[shown])],
+        gain=gains.mean(axis=0).tolist(),
+        gain_low=low.tolist(),
+        gain_high=high.tolist(),
+        ceiling=limit.tolist(),
+        earned=float(budget * split.sum(axis=1).mean()),
+        even=float(budget * even.mean() * PERIODS),
+        found=float(shares[np.arange(worlds), -1, best].mean()),
+        b=exponent,
+        sigma=sigma,
+        part=part,
+        swing=float(swing),
+        guessed=not known,
+        learns=unknown if learns else (),
+        assumed=() if learns else unknown,
+    )
 
 
-def _played(
+def _simulated_shares(
     allocator: Allocator, truth: Floats, budget: float, b: float, sigma: float, rng: np.random.Generator
 ) -> Floats:
     """The shares of every period in one world."""
@@ -147,7 +163,7 @@ def in_words(found: Preview, options: Mapping[str, Any]) -> list[str]:
         f"{part}{rest} against splitting evenly for ever, {_rough(low)} to {_rough(high)} in nine of ten.",
         f"In period {found.periods} the truly best arm gets {percent(found.found)} of the budget on average.",
     ]
-    if gain < 0.02 * found.ceiling[-1]:
+    if gain < HARDLY_ANY * found.ceiling[-1]:
         sentences.append(
             "That is little: with so much luck in the results 50 periods hardly tell the arms apart. A larger "
             "budget, fewer arms or more periods would."

@@ -98,15 +98,17 @@ def ticket_view(campaign: Campaign, ticket: int, indices: Mapping[str, int]) -> 
         advised = name in split.amounts
         rows.append(
             ArmRow(
-                name,
-                indices[name],
-                line.advised,
-                line.share,
-                split.reasons[name] if advised else "Not in the advice; something was spent on it all the same.",
-                line.state.replace(" ", "-"),
-                line.outcome,
-                line.amount,
-                tuple(_before(line)),
+                name=name,
+                colour_index=indices[name],
+                amount=line.advised,
+                share=line.share,
+                reason=split.reasons[name]
+                if advised
+                else "Not in the advice; something was spent on it all the same.",
+                state=line.state.replace(" ", "-"),
+                outcome=line.outcome,
+                spent=line.amount,
+                before=tuple(_before(line)),
             )
         )
     date = next(iter(lines.values())).date
@@ -147,6 +149,11 @@ def _history_row(ticket: int, lines: list[Line], indices: Mapping[str, int]) -> 
     else:
         state, words = "no-data", "no data"
     return HistoryRow(
-        ticket, lines[0].date, math.fsum(line.amount for line in lines), math.fsum(known) if known else None,
-        share_bar({line.arm: line.amount for line in lines}, indices), state, words,
-    )  # fmt: skip
+        ticket=ticket,
+        date=lines[0].date,
+        spent=math.fsum(line.amount for line in lines),
+        earned=math.fsum(known) if known else None,
+        bar=share_bar({line.arm: line.amount for line in lines}, indices),
+        state=state,
+        words=words,
+    )
