@@ -269,8 +269,8 @@ def test_every_file_that_the_architecture_names_exists():
     assert [name for name in sorted(paths - built) if not any((place / name).exists() for place in places)] == []
 
 
-def test_every_module_has_its_line_in_the_architecture():
-    table = page("architecture.md").partition("## Module by module")[2].partition("\n## ")[0]
+def test_every_room_has_its_line_in_the_architecture():
+    table = page("architecture.md").partition("## Room by room")[2].partition("\n## ")[0]
     first = " ".join(line.split("|")[1] for line in table.splitlines() if line.startswith("| `"))
     named = {name.rstrip("/") for name in re.findall(r"`([\w/]+)`", first)}
     found = {

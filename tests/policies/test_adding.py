@@ -23,7 +23,7 @@ class Newcomer(Policy):
     '''Even shares.'''
 
     b: float = parameter(NOISE_EXPONENT)
-    zeal: float = parameter(Number(above=0.0, help="how keen it is"), default=2.0)
+    zeal: float = parameter(Number(above=0.0, hint="how keen it is"), default=2.0)
     rule = "is new here"
 
     def allocate(self, period, sums, memory, rng, shares):

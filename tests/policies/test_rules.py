@@ -390,7 +390,7 @@ def test_a_parameter_of_ones_own_is_checked_by_its_constraint():
     class Tilted(ap.Policy):
         """Even shares."""
 
-        power: float = parameter(Number(above=0.0, help="how far"), default=2.0)
+        power: float = parameter(Number(above=0.0, hint="how far"), default=2.0)
         free: object = "anything"
 
         def allocate(self, period, sums, memory, rng, shares):

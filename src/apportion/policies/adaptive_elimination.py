@@ -43,7 +43,7 @@ class AdaptiveElimination(Policy):
     b: float = parameter(NOISE_EXPONENT)
     sigma: float = parameter(NOISE_LEVEL, default=1.0)
     scale: float = parameter(
-        Number(above=0.0, help="width of the intervals; 1 has the proof, 0.5 measures better"), default=1.0
+        Number(above=0.0, hint="width of the intervals; 1 has the proof, 0.5 measures better"), default=1.0
     )
     floor: float | None = parameter(FLOOR, default=None)
     split: str = parameter(OneOf(("even", "leader"), "what the arms in the race get"), default="even")

@@ -58,9 +58,9 @@ class SuccessiveElimination(Policy):
     sigma: float = parameter(NOISE_LEVEL, default=1.0)
     horizon: int | None = parameter(HORIZON, default=None)
     radius: str = parameter(OneOf(RADII, "how wide the intervals are"), default="corrected")
-    pairwise: bool = parameter(Flag(help="compare two arms at a time"), default=False)
+    pairwise: bool = parameter(Flag(hint="compare two arms at a time"), default=False)
     delta: float | None = parameter(
-        Number(above=0.0, below=1.0, help="error level of the intervals; empty: by the horizon"), default=None
+        Number(above=0.0, below=1.0, hint="error level of the intervals; empty: by the horizon"), default=None
     )
 
     rule = "splits evenly over the arms that can still be the best"

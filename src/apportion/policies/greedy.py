@@ -34,7 +34,7 @@ class EpsilonGreedy(Policy):
 
     b: float = parameter(NOISE_EXPONENT)
     epsilon: float | None = parameter(
-        Number(above=0.0, below=1.0, help="in (0, 2b−1); empty: a tenth of that"), default=None
+        Number(above=0.0, below=1.0, hint="in (0, 2b−1); empty: a tenth of that"), default=None
     )
     leader: str = parameter(OneOf(("ratios", "information"), "which mean leads"), default="ratios")
 

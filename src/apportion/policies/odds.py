@@ -48,7 +48,7 @@ class InformationMatching(Policy):
     b: float = parameter(NOISE_EXPONENT)
     sigma: float = parameter(NOISE_LEVEL, default=1.0)
     tilt: float | None = parameter(
-        Number(above=0.0, help="power of the weights; empty: √κ, κ = 1/(2−2b)"), default=None
+        Number(above=0.0, hint="power of the weights; empty: √κ, κ = 1/(2−2b)"), default=None
     )
     floor: float | None = parameter(FLOOR, default=None)
 

@@ -4,7 +4,7 @@
 >>> class Halves(Policy):
 ...     '''Half to the leader.'''
 ...     b: float = parameter(NOISE_EXPONENT)
-...     tilt: float = parameter(Number(above=0.0, help="power of the weights"), default=1.0)
+...     tilt: float = parameter(Number(above=0.0, hint="power of the weights"), default=1.0)
 ...     def allocate(self, period, sums, memory, rng, shares): ...
 >>> Halves(b=1.3)
 Traceback (most recent call last):
@@ -18,132 +18,84 @@ None is allowed where it is the default, and means that the policy finds the val
 from __future__ import annotations
 
 import dataclasses
-import math
-from typing import Any, ClassVar, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from apportion._common import validation
 
 _CONSTRAINT = "constraint"
 
 
-class Constraint(Protocol):
-    """What a parameter may be: its `kind` in one word, `help` for people, and `check`, which refuses all else."""
+@dataclasses.dataclass(frozen=True)
+class Constraint:
+    """What a parameter may be, and a few words for people. See `Number`, `Whole`, `OneOf`, `Flag`."""
 
-    kind: ClassVar[str]
-
-    @property
-    def help(self) -> str:
-        """A few words for people."""
+    kind: str
+    """In one word: number, whole, choice, flag, numbers."""
+    hint: str
+    bounds: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Those of `validation.number` or `validation.whole`; the `options` of a choice."""
 
     @property
     def allowed(self) -> str:
         """What is allowed, in words."""
+        if self.kind in _NOUNS:
+            return validation.allowed_range(_NOUNS[self.kind], **self.bounds)
+        if self.kind == "choice":
+            return "one of " + ", ".join(map(repr, self.bounds["options"]))
+        return "True or False" if self.kind == "flag" else "a list of numbers, one per arm"
 
     def check(self, name: str, value: Any) -> Any:
         """`value` as the type it should have; `InvalidValue` where it is not allowed."""
+        return _CHECKS[self.kind](name, value, **self.bounds)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Number:
+def _numbers(name: str, value: Any) -> tuple[float, ...]:
+    try:
+        given = tuple(value)
+    except TypeError:
+        raise validation.refuse(name, "a list of numbers, one per arm", value) from None
+    if not given:
+        raise validation.refuse(name, "a list of at least one number", given)
+    return tuple(validation.number(name, each) for each in given)
+
+
+_NOUNS = {"number": "a number", "whole": "a whole number"}
+_CHECKS: dict[str, Callable[..., Any]] = {
+    "number": validation.number, "whole": validation.whole, "choice": validation.choice, "flag": validation.flag,
+    "numbers": _numbers,
+}  # fmt: skip
+
+
+def Number(hint: str = "", **bounds: float) -> Constraint:
     """A finite number with low ≤ value ≤ high and above < value < below."""
-
-    kind: ClassVar[str] = "number"
-    low: float = -math.inf
-    high: float = math.inf
-    above: float = -math.inf
-    below: float = math.inf
-    help: str = ""
-
-    @property
-    def allowed(self) -> str:
-        """What is allowed, in words."""
-        return validation.allowed_range("a number", low=self.low, high=self.high, above=self.above, below=self.below)
-
-    def check(self, name: str, value: Any) -> float:
-        """`value` as a float."""
-        return validation.number(name, value, low=self.low, high=self.high, above=self.above, below=self.below)
+    return Constraint("number", hint, bounds)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Whole:
-    """A whole number of at least `low`."""
-
-    kind: ClassVar[str] = "number"
-    low: int | None = None
-    help: str = ""
-
-    @property
-    def allowed(self) -> str:
-        """What is allowed, in words."""
-        return validation.allowed_range("a whole number", low=self.low)
-
-    def check(self, name: str, value: Any) -> int:
-        """`value` as an int."""
-        return validation.whole(name, value, low=self.low)
+def Whole(hint: str = "", **bounds: int) -> Constraint:
+    """A whole number with low ≤ value ≤ high."""
+    return Constraint("whole", hint, bounds)
 
 
-@dataclasses.dataclass(frozen=True)
-class OneOf:
+def OneOf(options: tuple[str, ...], hint: str = "") -> Constraint:
     """One of the `options`."""
-
-    kind: ClassVar[str] = "choice"
-    options: tuple[str, ...]
-    help: str = ""
-
-    @property
-    def allowed(self) -> str:
-        """What is allowed, in words."""
-        return "one of " + ", ".join(map(repr, self.options))
-
-    def check(self, name: str, value: Any) -> str:
-        """`value` itself."""
-        return validation.choice(name, value, self.options)
+    return Constraint("choice", hint, {"options": options})
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Flag:
+def Flag(hint: str = "") -> Constraint:
     """True or False."""
-
-    kind: ClassVar[str] = "flag"
-    help: str = ""
-
-    @property
-    def allowed(self) -> str:
-        """What is allowed, in words."""
-        return "True or False"
-
-    def check(self, name: str, value: Any) -> bool:
-        """`value` itself."""
-        return validation.flag(name, value)
+    return Constraint("flag", hint)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class NumberPerArm:
+def NumberPerArm(hint: str = "") -> Constraint:
     """A list of finite numbers, one per arm."""
-
-    kind: ClassVar[str] = "numbers"
-    help: str = ""
-
-    @property
-    def allowed(self) -> str:
-        """What is allowed, in words."""
-        return "a list of numbers, one per arm"
-
-    def check(self, name: str, value: Any) -> tuple[float, ...]:
-        """`value` as a tuple of floats."""
-        try:
-            given = tuple(value)
-        except TypeError:
-            raise validation.refuse(name, "a list of numbers, one per arm", value) from None
-        if not given:
-            raise validation.refuse(name, "a list of at least one number", given)
-        return tuple(validation.number(name, each) for each in given)
+    return Constraint("numbers", hint)
 
 
-NOISE_EXPONENT = Number(low=0.0, high=1.0, help="the b it is given; empty: the true one")
-NOISE_LEVEL = Number(above=0.0, help="the σ it is given; empty: the true one")
-HORIZON = Whole(low=1, help="the horizon it is given; empty: the true one")
-FLOOR = Number(low=0.0, help="power α of the smallest share t^(−α)/K; 0: none; empty: its own")
+NOISE_EXPONENT = Number(low=0.0, high=1.0, hint="the b it is given; empty: the true one")
+NOISE_LEVEL = Number(above=0.0, hint="the σ it is given; empty: the true one")
+HORIZON = Whole(low=1, hint="the horizon it is given; empty: the true one")
+FLOOR = Number(low=0.0, hint="power α of the smallest share t^(−α)/K; 0: none; empty: its own")
 
 
 def parameter(constraint: Constraint, *, default: Any = dataclasses.MISSING) -> Any:

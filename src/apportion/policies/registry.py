@@ -80,8 +80,8 @@ def parameters(policy: str | type[Policy]) -> tuple[Parameter, ...]:
 
     >>> [(parameter.name, parameter.default) for parameter in parameters("UCB")]
     [('sigma', 1.0), ('index', 'ucb1'), ('horizon', None)]
-    >>> parameters("Odds")[0].constraint
-    Number(low=0.0, high=1.0, above=-inf, below=inf, help='the b it is given; empty: the true one')
+    >>> parameters("Odds")[0].allowed
+    'a number in [0, 1]'
     """
     return parameters_of(find_policy(policy) if isinstance(policy, str) else policy)
 

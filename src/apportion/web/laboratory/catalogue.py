@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from apportion.model.noise import FAMILIES as NOISE_FAMILIES
 from apportion.model.noise import Noise
 from apportion.policies import POLICIES, Policy, find_policy
-from apportion.policies.parameters import OneOf, Parameter
+from apportion.policies.parameters import Parameter
 from apportion.policies.registry import parameters
 from apportion.simulation.families import FAMILIES, means_of
 from apportion.studies.scenarios import SCENARIOS, Scenario
@@ -113,7 +113,7 @@ def _describe_parameter(parameter: Parameter) -> dict[str, Any]:
     return {
         "name": parameter.name,
         "kind": "number" if constraint is None else constraint.kind,
-        "options": list(constraint.options) if isinstance(constraint, OneOf) else [],
+        "options": [] if constraint is None else list(constraint.bounds.get("options", ())),
         "default": None if parameter.required or parameter.name in TRUTHS else parameter.default,
-        "hint": "" if constraint is None else constraint.help,
+        "hint": "" if constraint is None else constraint.hint,
     }
