@@ -44,10 +44,9 @@ class Cosine(Noise, NamedTuple("_Cosine", [("turns", float)])):
     def __new__(cls, turns: float = 1.0) -> Self:
         return super().__new__(cls, number("turns", turns, above=0))
 
-
-@implements(draw_noise, Cosine)
-def _cosine(noise: Cosine, amount: float, rng: Generator) -> float:
-    return math.sqrt(2.0) * math.cos(2.0 * math.pi * noise.turns * rng.random())
+    def draw(self, amount: float, rng: Generator) -> float:
+        '''One draw.'''
+        return math.sqrt(2.0) * math.cos(2.0 * math.pi * self.turns * rng.random())
 
 
 FAMILIES"""
@@ -85,7 +84,7 @@ def test_a_policy_and_a_noise_family_are_found_at_every_door(tmp_path):
     copy = tmp_path / "apportion"
     shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__", "static"))
     (copy / "web" / "static").mkdir(exist_ok=True)
-    # What a developer writes: one file and two lines for a policy, one class, one body and one name for a noise.
+    # What a developer writes: one file and two lines for a policy, one class and one name for a noise.
     (copy / "policies" / "newcomer.py").write_text(POLICY, encoding="utf-8")
     registry = copy / "policies" / "registry.py"
     insert_after(

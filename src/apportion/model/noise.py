@@ -1,14 +1,12 @@
 """The families of noise ξ in the law Y = A·μ + A^b·σ·ξ: mean 0, and 1-sub-Gaussian unless flagged.
 
-A family is an immutable record, and `draw_noise` is generic over its type, so a family of one's own is one class
-and one body:
+A family is an immutable record and one function that runs plain and compiled, so a family of one's own is one class:
 
 >>> class Cosine(Noise, NamedTuple("_Cosine", [])):
 ...     name = "cosine"
 ...     proxy = 1.0
->>> @implements(draw_noise, Cosine)
-... def _cosine(noise, amount, rng):
-...     return math.sqrt(2.0) * math.cos(2.0 * math.pi * rng.random())
+...     def draw(self, amount, rng):
+...         return math.sqrt(2.0) * math.cos(2.0 * math.pi * rng.random())
 """
 
 from __future__ import annotations
@@ -53,6 +51,15 @@ class Noise(tuple[Any, ...]):
     proxy: float
     variance: float = 1.0
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "draw" in cls.__dict__:
+            implements(draw_noise, cls)(cls.draw)
+
+    def draw(self, amount: float, rng: Generator) -> float:
+        """One ξ for an arm that got `amount` > 0; `self` is the record, and the body is written like a kernel."""
+        raise NotImplementedError(f"{type(self).__name__} has no `draw`")
+
     @property
     def sub_gaussian(self) -> bool:
         """Whether ξ is 1-sub-Gaussian, the assumption behind every guarantee."""
@@ -92,6 +99,10 @@ class Gaussian(Noise, NamedTuple("_Gaussian", [])):
     title = "Gaussian"
     proxy = 1.0
 
+    def draw(self, amount: float, rng: Generator) -> float:
+        """A normal draw."""
+        return rng.standard_normal()
+
 
 class UniformNoise(Noise, NamedTuple("_Uniform", [])):
     """Uniform on [−√3, √3], which has variance 1 and proxy 1."""
@@ -101,6 +112,10 @@ class UniformNoise(Noise, NamedTuple("_Uniform", [])):
     title = "Uniform"
     proxy = 1.0
 
+    def draw(self, amount: float, rng: Generator) -> float:
+        """A draw from [−√3, √3]."""
+        return _ROOT_THREE * (2.0 * rng.random() - 1.0)
+
 
 class Rademacher(Noise, NamedTuple("_Rademacher", [])):
     """+1 or −1 with equal chance."""
@@ -109,6 +124,10 @@ class Rademacher(Noise, NamedTuple("_Rademacher", [])):
     name = "rademacher"
     title = "Coin: +1 or −1"
     proxy = 1.0
+
+    def draw(self, amount: float, rng: Generator) -> float:
+        """One toss."""
+        return 1.0 if rng.random() < 0.5 else -1.0
 
 
 class CentredBernoulli(Noise, NamedTuple("_Bernoulli", [("p", float)])):
@@ -134,6 +153,11 @@ class CentredBernoulli(Noise, NamedTuple("_Bernoulli", [("p", float)])):
         """The variance p·(1 − p)/s², at most 1."""
         return self.p * (1.0 - self.p) / bernoulli_proxy(self.p)
 
+    def draw(self, amount: float, rng: Generator) -> float:
+        """One success or not, centred and scaled."""
+        success = 1.0 if rng.random() < self.p else 0.0
+        return (success - self.p) / math.sqrt(bernoulli_proxy(self.p))
+
 
 class Laplace(Noise, NamedTuple("_Laplace", [])):
     """Laplace with variance 1. Its tails are exponential: not sub-Gaussian, outside of the guarantees."""
@@ -142,6 +166,10 @@ class Laplace(Noise, NamedTuple("_Laplace", [])):
     name = "laplace"
     title = "Laplace"
     proxy = math.inf
+
+    def draw(self, amount: float, rng: Generator) -> float:
+        """A draw of variance 1."""
+        return rng.laplace(0.0, _ROOT_HALF)
 
 
 class StudentT(Noise, NamedTuple("_StudentT", [("degrees", float)])):
@@ -157,6 +185,10 @@ class StudentT(Noise, NamedTuple("_StudentT", [("degrees", float)])):
 
     def __new__(cls, degrees: float = 5.0) -> Self:
         return super().__new__(cls, number("degrees", degrees, above=2))
+
+    def draw(self, amount: float, rng: Generator) -> float:
+        """A draw, scaled to variance 1."""
+        return rng.standard_t(self.degrees) * math.sqrt((self.degrees - 2.0) / self.degrees)
 
 
 class Batch(Noise, NamedTuple("_Batch", [("epochs", float), ("p", float)])):
@@ -185,6 +217,13 @@ class Batch(Noise, NamedTuple("_Batch", [("epochs", float), ("p", float)])):
         """The sub-Gaussian proxy of ξ, at least 1."""
         return bernoulli_proxy(self.p) / (self.p * (1.0 - self.p))
 
+    def draw(self, amount: float, rng: Generator) -> float:
+        """The successes of one batch, centred and scaled."""
+        # Beyond 2^53 the count would no longer be a whole number, and later not fit into 64 bits.
+        epochs = min(max(math.floor(amount * self.epochs + 0.5), 1.0), _MOST_EPOCHS)
+        successes = rng.binomial(int(epochs), self.p)
+        return (successes - epochs * self.p) / math.sqrt(epochs * self.p * (1.0 - self.p))
+
 
 @kernel
 def bernoulli_proxy(p: float) -> float:
@@ -200,45 +239,6 @@ def bernoulli_proxy(p: float) -> float:
         # log((1 − p)/p) = 2·artanh(1 − 2p), which keeps its digits as p nears 1/2.
         return lean / (4.0 * math.atanh(lean))
     return lean / (2.0 * (math.log1p(-p) - math.log(p)))
-
-
-@implements(draw_noise, Gaussian)
-def _gaussian(noise: Gaussian, amount: float, rng: Generator) -> float:
-    return rng.standard_normal()
-
-
-@implements(draw_noise, UniformNoise)
-def _uniform(noise: UniformNoise, amount: float, rng: Generator) -> float:
-    return _ROOT_THREE * (2.0 * rng.random() - 1.0)
-
-
-@implements(draw_noise, Rademacher)
-def _rademacher(noise: Rademacher, amount: float, rng: Generator) -> float:
-    return 1.0 if rng.random() < 0.5 else -1.0
-
-
-@implements(draw_noise, CentredBernoulli)
-def _bernoulli(noise: CentredBernoulli, amount: float, rng: Generator) -> float:
-    success = 1.0 if rng.random() < noise.p else 0.0
-    return (success - noise.p) / math.sqrt(bernoulli_proxy(noise.p))
-
-
-@implements(draw_noise, Laplace)
-def _laplace(noise: Laplace, amount: float, rng: Generator) -> float:
-    return rng.laplace(0.0, _ROOT_HALF)
-
-
-@implements(draw_noise, StudentT)
-def _student(noise: StudentT, amount: float, rng: Generator) -> float:
-    return rng.standard_t(noise.degrees) * math.sqrt((noise.degrees - 2.0) / noise.degrees)
-
-
-@implements(draw_noise, Batch)
-def _batch(noise: Batch, amount: float, rng: Generator) -> float:
-    # Beyond 2^53 the count would no longer be a whole number, and later not fit into 64 bits.
-    epochs = min(max(math.floor(amount * noise.epochs + 0.5), 1.0), _MOST_EPOCHS)
-    successes = rng.binomial(int(epochs), noise.p)
-    return (successes - epochs * noise.p) / math.sqrt(epochs * noise.p * (1.0 - noise.p))
 
 
 FAMILIES: Final[dict[str, type[Noise]]] = {family.name: family for family in (globals()[name] for name in __all__)}
