@@ -12,7 +12,7 @@ from apportion.studies.leaderboard.page import _ranking
 from apportion.studies.leaderboard.scores import Leaderboard
 from apportion.studies.page import Heading, Picture, Table, Text, interval, markdown, with_error, write_page
 from apportion.studies.paper import FULL, SECTIONS
-from apportion.studies.paper.page import LEAD, TITLE, _blocks, command_of
+from apportion.studies.paper.run import LEAD, TITLE, _blocks, command_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCKS = [

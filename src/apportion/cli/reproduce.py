@@ -11,8 +11,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 
 from apportion.studies.paper import FULL, QUICK, SECTIONS, reproduce
-from apportion.studies.paper.page import HTML
-from apportion.studies.paper.run import DATA
+from apportion.studies.paper.run import DATA, HTML
 
 
 def show_reproduction(quick: bool, out: Path, seed: int, as_json: bool) -> None:

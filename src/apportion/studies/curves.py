@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from apportion.studies.page import Figure
 
 # Of an error bar on a logarithmic axis at most this part of the value goes down.
 LARGEST_DROP = 0.9

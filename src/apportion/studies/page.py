@@ -14,7 +14,9 @@ from apportion.reporting.html import Page as HtmlPage
 from apportion.reporting.html import shown
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Figure
+else:
+    Figure = Any  # Matplotlib may be missing, and takes a while to import
 
 
 class Heading(NamedTuple):

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from apportion.reporting.html import shown
 from apportion.studies.leaderboard.plateau import RegretCurve, load_curves, plateau_picture
 from apportion.studies.leaderboard.scores import BARS, Leaderboard, read_scores
-from apportion.studies.page import Block, Heading, Picture, Table, Text, with_error, write_page
+from apportion.studies.page import Block, Figure, Heading, Picture, Table, Text, with_error, write_page
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 TITLE = "Leaderboard"
 LEAD = (
@@ -49,34 +48,26 @@ class Part(NamedTuple):
 
 def score_picture(board: Leaderboard) -> Figure:
     """The score of every policy, of the mean and of the tail; 1 is the best policy on every case."""
-    from matplotlib.figure import Figure
-
+    from apportion.reporting.figures.canvas import new_canvas
     from apportion.reporting.figures.scales import log_axis
-    from apportion.reporting.figures.style import FAINT, LARGE, PALETTE, picture_style
+    from apportion.reporting.figures.style import FAINT, PALETTE, picture_style
 
     ranking = board.ranking()
-    best = ranking.index[0]
+    means, tails, heights = ranking["mean"].tolist(), ranking["tail"].tolist(), range(len(ranking))
+    title = f"{ranking.index[0]} loses {means[0]:.2f} times the least, over {len(board.cases)} cases"
     with picture_style():
-        figure = Figure(figsize=(9.0, 0.42 * len(ranking) + 2.0), layout="constrained")
-        ax = figure.subplots()
-        for height, (_, row) in enumerate(ranking.iterrows()):
-            ax.plot([row["mean"], row["tail"]], [height, height], color="#D0D0D0", lw=3, zorder=1)
-        ax.plot(ranking["mean"], range(len(ranking)), "o", ms=9, color=PALETTE[0], label="mean regret")
-        ax.plot(ranking["tail"], range(len(ranking)), "D", ms=8, color=PALETTE[1], label="99% quantile of regret")
-        ax.set_yticks(range(len(ranking)), list(ranking.index))
+        canvas = new_canvas(1, title, ["geometric mean over the cases"], rows=len(ranking) // 2)
+        ax = canvas.axes[0]
+        ax.hlines(heights, means, tails, color="#D0D0D0", lw=3, zorder=1)
+        ax.plot(means, heights, "o", ms=9, color=PALETTE[0], label="mean regret")
+        ax.plot(tails, heights, "D", ms=8, color=PALETTE[1], label="99% quantile of regret")
+        ax.set_yticks(heights, list(ranking.index))
         ax.invert_yaxis()
-        ax.tick_params(axis="y", length=0)
-        log_axis(ax, "x", 0.93, float(ranking[["mean", "tail"]].to_numpy().max()) * 1.2)
+        log_axis(ax, "x", 0.93, 1.2 * max(means + tails))
         ax.axvline(1.0, color=FAINT, lw=1)
-        ax.grid(axis="x", color="#E4E4E4")
-        ax.set_xlabel("regret over the least regret of any policy, geometric mean over the cases")
-        ax.legend(loc="lower right" if ranking["tail"].iloc[-1] < ranking["tail"].max() / 2 else "upper right")
-        mean = float(ranking["mean"].iloc[0])
-        figure.suptitle(
-            f"{best} loses {mean:.2f} times the least, over {len(board.cases)} cases",
-            fontsize=LARGE, fontweight="bold", x=0.01, ha="left",
-        )  # fmt: skip
-    return figure
+        ax.legend(loc="lower right" if tails[-1] < max(tails) / 2 else "upper right")
+        canvas.finish("regret over the least regret of any policy", "", [""])
+    return canvas.figure
 
 
 def write_folder(folder: Path) -> Path:

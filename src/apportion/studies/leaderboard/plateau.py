@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,9 +15,7 @@ from apportion.policies import find_policy
 from apportion.simulation.candidates import Informed
 from apportion.simulation.families import means_of
 from apportion.simulation.simulate import simulate
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from apportion.studies.page import Figure
 
 HORIZON = 10_000_000
 RUNS = 12
@@ -92,32 +90,22 @@ def load_curves(path: Path) -> list[RegretCurve]:
 
 def plateau_picture(curves: Sequence[RegretCurve]) -> Figure:
     """Mean regret against log T, a panel for each b, with two standard errors around."""
-    from matplotlib.figure import Figure
-
+    from apportion.reporting.figures.canvas import new_canvas
     from apportion.reporting.figures.scales import log_axis
-    from apportion.reporting.figures.style import LARGE, PALETTE, picture_style
+    from apportion.reporting.figures.style import PALETTE, picture_style
 
     exponents = sorted({curve.b for curve in curves})
     names = list(dict.fromkeys(curve.policy for curve in curves))
-    top = 1.08 * max(curve.mean[-1] + 2 * curve.error[-1] for curve in curves)
+    title = "Above b = 1/2 a divided budget stops losing; a pooled one never does"
     with picture_style():
-        figure = Figure(figsize=(4.2 * len(exponents), 4.4), layout="constrained")
-        panels = figure.subplots(1, len(exponents), sharey=True, squeeze=False)[0]
-        for ax, b in zip(panels, exponents, strict=True):
+        canvas = new_canvas(len(exponents), title, ["bands: two standard errors"], share=True)
+        for ax, b in zip(canvas.axes, exponents, strict=True):
             for curve in (curve for curve in curves if curve.b == b):
                 color = PALETTE[names.index(curve.policy)]
                 mean, error = np.array(curve.mean), np.array(curve.error)
                 ax.fill_between(curve.periods, mean - 2 * error, mean + 2 * error, color=color, alpha=0.18, lw=0)
                 ax.plot(curve.periods, mean, color=color, lw=2, label=curve.policy)
-            log_axis(ax, "x", curve.periods[0], curve.periods[-1])
-            ax.set_ylim(0, top)
-            ax.grid(axis="y", color="#E4E4E4")
-            ax.set_title(f"b = {b:g}")
-            ax.set_xlabel("period")
-        panels[0].set_ylabel("mean regret so far")
-        panels[0].legend(loc="upper left")
-        figure.suptitle(
-            "Above b = 1/2 a divided budget stops losing; a pooled one never does",
-            fontsize=LARGE, fontweight="bold", x=0.01, ha="left",
-        )  # fmt: skip
-    return figure
+            log_axis(ax, "x", curves[0].periods[0], curves[0].periods[-1])
+            ax.set_ylim(0, 1.08 * max(curve.mean[-1] + 2 * curve.error[-1] for curve in curves))
+        canvas.finish("period", "mean regret so far", [f"b = {b:g}" for b in exponents])
+    return canvas.figure

@@ -1,6 +1,6 @@
 """The paper, measured: every table, figure, example and claim, run again and set beside what is printed.
 
-sizes ─► runs ─► one module per section (measure, show) ─► run (data file, resume) ─► page (HTML, Markdown)
+sizes ─► runs ─► one module per section (measure, show) ─► run (data file, resume, report)
 
 A section's `measure` returns plain data, which goes into the data file; its `show` reads that data and nothing else.
 So every measured number of the report is in the data file.

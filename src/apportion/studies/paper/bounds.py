@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from apportion import theory
 from apportion.model.law import Instance
@@ -16,13 +16,10 @@ from apportion.policies.recommended import Recommended
 from apportion.policies.uniform import Uniform
 from apportion.reporting.html import shown
 from apportion.studies.curves import BESIDE, Curve, Labels, Panel, Reference, draw_panels
-from apportion.studies.page import Block, Picture, Table, Text, with_error
+from apportion.studies.page import Block, Figure, Picture, Table, Text, with_error
 from apportion.studies.paper.runs import Mean, final_regret, world
 from apportion.studies.paper.section import OnStep, Section, Values
 from apportion.studies.paper.sizes import Sizes
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 HARD_B_VALUES = (0.0, 0.5, 0.75, 1.0)
 HARD_ARMS = (2, 10)

@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from apportion.model.confidence import (
-    cone_closed_form,
-    cone_quantile,
-    cone_tail,
-    corrected_quantile,
-    corrected_tail,
-    harmonic,
-    printed_quantile,
-    printed_tail,
-)
+from apportion.model import confidence
 from apportion.reporting.html import shown
-from apportion.studies.page import Block, Picture, Table, Text
+from apportion.studies.page import Block, Figure, Picture, Table, Text
 from apportion.studies.paper.section import OnStep, Section, Values
 from apportion.studies.paper.sizes import Sizes
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 COUNTS = (1, 2, 10, 1000)
 LEVEL = 0.001
@@ -42,22 +30,23 @@ def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
         on_step(f"Proposition 1, t = {t}")
         draws = sizes.draws // (10 if t >= COSTLY_T else 1)
         suprema = drawn_suprema(t, draws, seed)
-        highest = min(corrected_quantile(LEVEL, t), 8.0)
+        highest = min(confidence.corrected_quantile(LEVEL, t), 8.0)
         grid = np.linspace(0.1, highest, 40)
-        edge = math.sqrt(harmonic(t) / 2)
+        edge = math.sqrt(confidence.harmonic(t) / 2)
         frequency = [float(np.mean(suprema >= x)) for x in grid]
-        exact = cone_tail(grid, t)
+        exact = confidence.cone_tail(grid, t)
         spread = np.sqrt(exact * (1 - exact) / draws)
         off = float(np.max(np.abs(np.array(frequency) - exact) / np.maximum(spread, 1.0 / draws)))
         curves.append({
             "t": t, "draws": draws, "x": grid, "drawn": frequency, "exact": exact, "off": off,
-            "printed": [printed_tail(float(x), t) for x in grid],
-            "corrected": [corrected_tail(float(x), t) for x in grid],
+            "printed": [confidence.printed_tail(float(x), t) for x in grid],
+            "corrected": [confidence.corrected_tail(float(x), t) for x in grid],
             "closed": [math.exp(-0.5 * max(0.0, x - edge) ** 2) for x in grid],
-            "mean square": float(np.mean(np.maximum(suprema, 0.0) ** 2)), "half harmonic": harmonic(t) / 2,
+            "mean square": float(np.mean(np.maximum(suprema, 0.0) ** 2)), "half harmonic": confidence.harmonic(t) / 2,
             "quantiles": {
-                "printed": printed_quantile(LEVEL, t), "corrected": corrected_quantile(LEVEL, t),
-                "closed": cone_closed_form(LEVEL, t), "exact": cone_quantile(LEVEL, t),
+                "printed": confidence.printed_quantile(LEVEL, t),
+                "corrected": confidence.corrected_quantile(LEVEL, t),
+                "closed": confidence.cone_closed_form(LEVEL, t), "exact": confidence.cone_quantile(LEVEL, t),
             },
         })  # fmt: skip
     return {"level": LEVEL, "curves": curves, "failures": [failure(t) for t in (1, 2, 3)]}
@@ -81,7 +70,7 @@ def failure(t: int) -> dict[str, Any]:
 
     def excess(epsilon: float) -> float:
         x = math.sqrt(1.5) * math.log(t) * epsilon
-        exact = cone_tail(x, t) if x > 0 else 0.5  # at t = 1 the threshold is 0, and half of all draws are above it
+        exact = confidence.cone_tail(x, t) if x > 0 else 0.5  # at t = 1 the threshold is 0: half are above it
         return math.log(exact) + epsilon * epsilon / 2
 
     grid = np.linspace(0.05, LARGEST_EPSILON, 600)

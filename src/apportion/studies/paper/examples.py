@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,13 +14,10 @@ from apportion.policies.pooled import Thompson
 from apportion.policies.recommended import Recommended
 from apportion.policies.uniform import Uniform
 from apportion.reporting.html import shown
-from apportion.studies.page import Block, Picture, Table, Text
+from apportion.studies.page import Block, Figure, Picture, Table, Text
 from apportion.studies.paper.section import OnStep, Section, Values
 from apportion.studies.paper.sizes import Sizes
 from apportion.studies.scenarios import SCENARIOS, Scenario, play_season
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def contestants(scenario: Scenario) -> dict[str, Policy]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +15,10 @@ from apportion.policies.pooled import UCB, Thompson
 from apportion.policies.recommended import Recommended
 from apportion.reporting.html import shown
 from apportion.studies.curves import Curve, Labels, Panel, Reference, draw_panels
-from apportion.studies.page import Block, Picture, Table, Text, interval, with_error
+from apportion.studies.page import Block, Figure, Picture, Table, Text, interval, with_error
 from apportion.studies.paper.runs import can_leap, final_regret, line_of, power_of, world
 from apportion.studies.paper.section import OnStep, Section, Values
 from apportion.studies.paper.sizes import Sizes
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 ARMS = 3
 POOLING_GAP, DIVIDING_GAP = 0.5, 1.0

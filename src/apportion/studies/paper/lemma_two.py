@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from apportion import theory
 from apportion.reporting.html import shown
-from apportion.studies.page import Block, Picture, Table, Text
+from apportion.studies.page import Block, Figure, Picture, Table, Text
 from apportion.studies.paper.section import OnStep, Section, Values
 from apportion.studies.paper.sizes import Sizes
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 ARMS, HORIZON, B = 3, 40, 0.75
 ARM_COUNTS = (3, 10, 100)

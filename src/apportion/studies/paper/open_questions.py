@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,13 +21,10 @@ from apportion.simulation.engines.dense import play
 from apportion.simulation.engines.records import Generators, instance_record, make_schedule
 from apportion.simulation.engines.trace import empty_traces, trace_of
 from apportion.studies.curves import Curve, Labels, Panel, draw_panels
-from apportion.studies.page import Block, Picture, Table, Text, with_error
+from apportion.studies.page import Block, Figure, Picture, Table, Text, with_error
 from apportion.studies.paper.runs import final_regret, world
 from apportion.studies.paper.section import OnStep, Section, Values
 from apportion.studies.paper.sizes import Sizes
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 B = 0.75
 BIAS_PERIODS = 300

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +15,10 @@ from apportion.policies.greedy import EpsilonGreedy
 from apportion.policies.odds import Odds
 from apportion.reporting.html import shown
 from apportion.studies.curves import Curve, Labels, Panel, draw_panels
-from apportion.studies.page import Block, Picture, Table, Text, with_error
+from apportion.studies.page import Block, Figure, Picture, Table, Text, with_error
 from apportion.studies.paper.runs import final_regret, world
 from apportion.studies.paper.section import OnStep, Section, Values
 from apportion.studies.paper.sizes import Sizes
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 BURN_IN = (40, 160)
 TRUE_B = (0.25, 0.75)

@@ -1,11 +1,14 @@
-"""The run: sections one after the other into a data file, so that an interrupted run goes on where it stopped."""
+"""The run: sections one after the other into a data file, and the report from that file: HTML, Markdown, pictures.
+
+An interrupted run goes on where it stopped.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,11 +16,18 @@ from typing import Any, NamedTuple
 from apportion._common import validation
 from apportion.errors import IncompatibleState
 from apportion.studies.finished import Entries, Finished, FinishedWork, digest_of_numbers
-from apportion.studies.paper.section import Section
+from apportion.studies.page import Block, Heading, Text, write_page
+from apportion.studies.paper.section import Section, Values
 from apportion.studies.paper.sizes import FULL, Sizes
 
 FORMAT = "apportion.reproduction/1"
 DATA = "data.json"
+TITLE = "The paper, measured"
+LEAD = (
+    "The tables, examples and claims of Chen and Li, Allocating Divisible Resources on Arms with Unknown and "
+    "Random Rewards: what is printed, what is right, and what was measured, side by side."
+)
+MARKDOWN, HTML = "report.md", "report.html"
 
 _MODULES = (
     "table_one", "fixed_gaps", "transition", "bounds", "concentration", "lemma_two", "remark_on_b", "examples",
@@ -40,8 +50,6 @@ def reproduce(
     the same call goes on where an earlier one stopped. `on_step` is called with what is being done, and how much of
     the work is done, from 0 to 1. Returns the Markdown file.
     """
-    from apportion.studies.paper.page import write_report
-
     folder = Path(out)
     validation.whole("seed", seed, low=0)
     work = FinishedWork[str](folder / DATA, "the paper, measured", _decode, _encode)
@@ -118,3 +126,23 @@ def _decode(data: Any) -> Entries[str]:
 def _encode(entries: Entries[str]) -> str:
     sections = {name: {"key": entry.depends_on, **entry.result} for name, entry in entries.items()}
     return json.dumps({"format": FORMAT, "sections": sections}, ensure_ascii=False, allow_nan=False)
+
+
+def write_report(
+    folder: Path, sizes: Sizes, seed: int, sections: Sequence[Section], values: Mapping[str, Values]
+) -> Path:
+    """Write `report.html`, `report.md` and the pictures into the folder; returns the Markdown file."""
+    blocks = _blocks(command_of(sizes, seed), sections, values)
+    return write_page(folder / MARKDOWN, TITLE, LEAD, blocks, html=folder / HTML)
+
+
+def _blocks(command: str, sections: Sequence[Section], values: Mapping[str, Values]) -> Iterator[Block]:
+    yield Text(f"Made by `{command}`. Every measured number is in data.json beside this page, and comes from there.")
+    for number, section in enumerate(sections, start=1):
+        yield Heading(f"{number}. {section.title}")
+        yield from section.show(dict(values[section.name]))
+
+
+def command_of(sizes: Sizes, seed: int) -> str:
+    """The command that makes this report."""
+    return f"apportion reproduce{' --quick' if sizes.name == 'quick' else ''} --seed {seed}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from apportion import theory
 from apportion.model.law import Instance
@@ -16,13 +16,10 @@ from apportion.policies.pooled import UCB
 from apportion.policies.recommended import Recommended
 from apportion.reporting.html import shown
 from apportion.studies.curves import BESIDE, Curve, Labels, Panel, Reference, draw_panels
-from apportion.studies.page import Block, Picture, Table, Text, interval
+from apportion.studies.page import Block, Figure, Picture, Table, Text, interval
 from apportion.studies.paper.runs import Mean, Power, final_regret, power_of, world
 from apportion.studies.paper.section import OnStep, Section, Values
 from apportion.studies.paper.sizes import Sizes
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 B_VALUES = (0.0, 0.25, 0.5, 0.6, 0.75, 0.9, 1.0)
 # An exponent this close to a rate cannot be separated from it at the horizons here, whatever its interval.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +15,10 @@ from apportion.policies.odds import Odds
 from apportion.policies.pooled import Thompson
 from apportion.reporting.html import shown
 from apportion.studies.curves import Curve, Labels, Panel, Reference, draw_panels
-from apportion.studies.page import Block, Picture, Table, Text, with_error
+from apportion.studies.page import Block, Figure, Picture, Table, Text, with_error
 from apportion.studies.paper.runs import final_regret, world
 from apportion.studies.paper.section import OnStep, Section, Values
 from apportion.studies.paper.sizes import Sizes
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 GAP = 0.5
 POOLING, DIVIDING, ODDS = "pooling (Thompson)", "dividing (elimination)", "Odds"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from apportion._common import files
 from apportion.reporting.html import shown
-from apportion.studies.page import Block, Heading, Picture, Table, Text, with_error, write_page
+from apportion.studies.page import Block, Figure, Heading, Picture, Table, Text, with_error, write_page
 from apportion.studies.robustness.findings import paragraphs, verdict
 from apportion.studies.robustness.run import COMPARED_PERIODS
 from apportion.studies.robustness.study import LINEAR_PART, CellName, Study
@@ -25,9 +24,6 @@ from apportion.studies.robustness.violations import (
     World,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 TITLE = "Robustness"
 DATA = "data.json"
 LEAD = (
@@ -39,48 +35,35 @@ LEAD = (
 
 def picture(study: Study) -> Figure:
     """Regret over that with nothing wrong, per violation and policy, one panel per world."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import FixedLocator, NullLocator
-
-    from apportion.reporting.figures.style import FAINT, GRID, LARGE, look, picture_style
+    from apportion.reporting.figures.canvas import new_canvas
+    from apportion.reporting.figures.scales import log_axis
+    from apportion.reporting.figures.style import FAINT, GRID, look, picture_style
 
     drawn = [violation for violation in VIOLATIONS if violation.key != NONE]
     ratios = [study.ratio(name)[0] for name in study]
     with picture_style():
-        figure = Figure(figsize=(11.2, 0.42 * len(drawn) + 2.4), layout="constrained", facecolor="white")
-        axes = figure.subplots(1, len(WORLDS), sharey=True)
-        for ax, world in zip(np.atleast_1d(axes), WORLDS):
+        title, notes = "What each violated assumption costs", ["bars: two standard errors"]
+        canvas = new_canvas(len(WORLDS), title, notes, share=True, rows=len(drawn) - 4)
+        for ax, world in zip(canvas.axes, WORLDS):
             for index, policy in enumerate(POLICIES):
-                style = look(index)
                 points = [study.ratio(CellName(world.name, policy, violation.key)) for violation in drawn]
                 values, errors = np.array(points).T
+                bars = [np.minimum(2.0 * errors, 0.9 * values), 2.0 * errors]
+                heights, style = np.arange(len(drawn)) + 0.16 * (index - 1.5), look(index)
                 ax.errorbar(
-                    values, np.arange(len(drawn)) + 0.16 * (index - 1.5),
-                    xerr=[np.minimum(2.0 * errors, 0.9 * values), 2.0 * errors], fmt=style.marker,
-                    color=style.colour, ms=6, lw=1.2, label=policy,
-                )  # fmt: skip
-            low, high = min(0.5, 0.9 * min(ratios)), max(4.0, 1.3 * max(ratios))
-            ax.set_xscale("log")
-            ax.set_xlim(low, high)
-            marks = [mark for mark in (0.25, 0.5, 1, 2, 4, 8, 16, 32, 64) if low <= mark <= high]
-            ax.xaxis.set_major_locator(FixedLocator(marks))
-            ax.xaxis.set_minor_locator(NullLocator())
-            ax.set_xticklabels([f"{mark:g}" for mark in marks])
+                    values, heights, xerr=bars, fmt=style.marker, color=style.colour, ms=6, lw=1.2, label=policy
+                )
+            log_axis(ax, "x", min(0.5, 0.9 * min(ratios)), max(4.0, 1.3 * max(ratios)))
             ax.axvline(1.0, color=FAINT, lw=1)
-            ax.grid(axis="x", color=GRID)
+            ax.grid(visible=False, axis="y")
             for index in range(1, len(drawn)):
                 if drawn[index].group != drawn[index - 1].group:
                     ax.axhline(index - 0.5, color=GRID, lw=1)
             ax.set_yticks(range(len(drawn)), [violation.label for violation in drawn])
-            ax.tick_params(axis="y", length=0)
-            ax.set_title(f"b = {world.b:g}: {world.name}", loc="left")
-            ax.set_xlabel("regret over that with nothing wrong (bars: 2 standard errors)")
-        np.atleast_1d(axes)[0].invert_yaxis()
-        figure.legend(
-            *np.atleast_1d(axes)[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(POLICIES)
-        )
-        figure.suptitle("What each violated assumption costs", fontsize=LARGE, fontweight="bold", x=0.01, ha="left")
-    return figure
+        canvas.axes[0].invert_yaxis()
+        headings = [f"b = {world.b:g}: {world.name}" for world in WORLDS]
+        canvas.finish("regret over that with nothing wrong", "", headings)
+    return canvas.figure
 
 
 def write_study(study: Study, folder: Path, command: str) -> Path:
