@@ -21,16 +21,9 @@ from apportion._common.compiled import kernel
 from apportion._common.validation import number, refuse, whole
 
 __all__ = [
-    "cone_closed_form",
-    "cone_quantile",
-    "cone_radius",
-    "cone_supremum",
-    "cone_table",
-    "cone_tail",
-    "cone_weights",
-    "harmonic",
-    "supremum",
-]
+    "cone_closed_form", "cone_quantile", "cone_radius", "cone_supremum", "cone_table", "cone_tail", "cone_weights",
+    "harmonic", "supremum",
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
 

@@ -32,29 +32,13 @@ from apportion.model.cone import (
     cone_weights,
     harmonic,
     supremum,
-)
+)  # fmt: skip
 
 __all__ = [
-    "anytime_interval",
-    "anytime_radius",
-    "anytime_rho",
-    "cone_closed_form",
-    "cone_quantile",
-    "cone_radius",
-    "cone_supremum",
-    "cone_table",
-    "cone_tail",
-    "cone_weights",
-    "corrected_quantile",
-    "corrected_radius",
-    "corrected_tail",
-    "harmonic",
-    "monotone_growth",
-    "printed_quantile",
-    "printed_radius",
-    "printed_tail",
-    "supremum",
-]
+    "anytime_interval", "anytime_radius", "anytime_rho", "cone_closed_form", "cone_quantile", "cone_radius",
+    "cone_supremum", "cone_table", "cone_tail", "cone_weights", "corrected_quantile", "corrected_radius",
+    "corrected_tail", "harmonic", "monotone_growth", "printed_quantile", "printed_radius", "printed_tail", "supremum",
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
 
