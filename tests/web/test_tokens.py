@@ -109,7 +109,7 @@ def test_last_used_is_noted_now_and_then(sqlite, monkeypatch):
     assert first is not None
     known.check(secret)
     assert known.list()[0].last_used == first
-    monkeypatch.setattr(tokens, "STAMP_EVERY", 0.0)
+    monkeypatch.setattr(tokens, "LAST_USED_EVERY_SECONDS", 0.0)
     known.check(secret)
     assert known.list()[0].last_used > first
 

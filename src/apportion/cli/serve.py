@@ -31,14 +31,7 @@ def serve(
     """
     from apportion.web.serve import serve as run
 
-    run(
-        db,
-        host=host,
-        port=port,
-        workers=workers,
-        log_level=log_level,
-        ready=_show_json if json else _show,
-    )
+    run(db, host=host, port=port, workers=workers, log_level=log_level, ready=_show_json if json else _show)
 
 
 def _show(service: ServiceInfo) -> None:

@@ -32,11 +32,14 @@ SCOPES = ("read", "write")
 
 PREFIX = "apt_"
 
-# A browser signs in again after this long.
-SESSION_LENGTH = timedelta(days=14)
+SECRET_BYTES = 32
+LONGEST_NAME = 100
 
-# `last_used` is for people: at most so many seconds between two writes of it, so that reading stays reading.
-STAMP_EVERY = 60.0
+SESSION_LENGTH = timedelta(days=14)
+"""A browser signs in again after this long."""
+
+LAST_USED_EVERY_SECONDS = 60.0
+"""`last_used` is for people: it is written no oftener, so that reading stays reading."""
 
 
 class TokenRow(NamedTuple):
@@ -88,7 +91,7 @@ class Tokens:
     def __init__(self, db: str | os.PathLike[str] | None = None) -> None:
         self._url = database_url(db)
         engine_for(self._url)
-        self._stamped: dict[int, float] = {}
+        self._last_used: dict[int, float] = {}
         self._lock = threading.Lock()
 
     # Tokens
@@ -96,7 +99,7 @@ class Tokens:
     def create(self, name: str, scope: str = "write") -> str:
         """A new token's secret, which is shown only here. `Conflict` where the name is in use."""
         title, allowed = token_name(name), validation.choice("scope", scope, SCOPES)
-        secret = PREFIX + secrets.token_urlsafe(32)
+        secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
         row = {"name": title, "scope": allowed, "hash": _hash(secret), "created": now()}
         with self._writing() as connection:
             try:
@@ -116,8 +119,8 @@ class Tokens:
         """End a token and every browser session that came by it, at once; `UnknownName` with those there are."""
         title = token_name(name)
         with self._writing() as connection:
-            wanted = sa.select(tokens.c.id).where(tokens.c.name == title, tokens.c.revoked.is_(None))
-            found = connection.execute(wanted).scalar()
+            query = sa.select(tokens.c.id).where(tokens.c.name == title, tokens.c.revoked.is_(None))
+            found = connection.execute(query).scalar()
             if found is None:
                 usable = connection.execute(sa.select(tokens.c.name).where(tokens.c.revoked.is_(None)))
                 known = ", ".join(sorted(row.name for row in usable)) or "none"
@@ -136,8 +139,8 @@ class Tokens:
         # constant time, so that no collation of the database can make two hashes alike.
         if row is None or not hmac.compare_digest(row.hash, digest) or row.revoked is not None:
             return None
-        self._stamp(row.id)
-        return TokenRow(*row[:5])
+        self._mark_used(row.id)
+        return TokenRow(*row[: len(TokenRow._fields)])
 
     def any(self) -> bool:
         """Whether there ever was a token. A service once guarded stays so: revoking the last one opens nothing."""
@@ -146,9 +149,9 @@ class Tokens:
 
     def usable(self) -> bool:
         """Whether anyone can come in by a token: one at least is not revoked."""
-        wanted = sa.select(tokens.c.id).where(tokens.c.revoked.is_(None)).limit(1)
+        query = sa.select(tokens.c.id).where(tokens.c.revoked.is_(None)).limit(1)
         with self._reading() as connection:
-            return connection.execute(wanted).first() is not None
+            return connection.execute(query).first() is not None
 
     # Browsers
 
@@ -156,20 +159,20 @@ class Tokens:
         """Sign a browser in with a token's secret; None where the secret is not good."""
         if self.check(secret) is None:
             return None
-        made = NewSession(secrets.token_urlsafe(32), _moment(SESSION_LENGTH))
+        session = NewSession(secrets.token_urlsafe(SECRET_BYTES), _moment_after(SESSION_LENGTH))
         with self._writing() as connection:
             identity = connection.execute(_BY_HASH, {"hash": _hash(secret)}).one().id
             connection.execute(sa.delete(sessions).where(sessions.c.expires < now()))
             connection.execute(
                 sa.insert(sessions).values(
-                    hash=_hash(made.value),
+                    hash=_hash(session.value),
                     token=identity,
-                    csrf=secrets.token_urlsafe(32),
+                    csrf=secrets.token_urlsafe(SECRET_BYTES),
                     created=now(),
-                    expires=made.expires,
+                    expires=session.expires,
                 )
             )
-        return made
+        return session
 
     def session(self, value: str) -> SessionRow | None:
         """The session of a cookie's value; None where it is not known, has expired, or its token was revoked."""
@@ -182,8 +185,8 @@ class Tokens:
             return None
         if row.revoked is not None or row.expires < now():
             return None
-        self._stamp(row.id)
-        return SessionRow(TokenRow(*row[:5]), row.expires)
+        self._mark_used(row.id)
+        return SessionRow(TokenRow(*row[: len(TokenRow._fields)]), row.expires)
 
     def end_session(self, value: str) -> None:
         """Sign a browser out; one that is not known is out already."""
@@ -205,28 +208,30 @@ class Tokens:
             with connection.begin():
                 yield connection
 
-    def _stamp(self, identity: int) -> None:
-        """Note that a token was used, once a minute; a database that cannot be written now keeps nobody out."""
+    def _mark_used(self, identity: int) -> None:
+        """Write that a token was used, once a minute; a database that cannot be written now locks nobody out."""
         moment = time.monotonic()
         with self._lock:
-            last = self._stamped.get(identity)
-            if last is not None and moment - last < STAMP_EVERY:
+            last = self._last_used.get(identity)
+            if last is not None and moment - last < LAST_USED_EVERY_SECONDS:
                 return
-            self._stamped[identity] = moment
+            self._last_used[identity] = moment
         with suppress(StoreUnavailable), self._writing() as connection:
             connection.execute(sa.update(tokens).where(tokens.c.id == identity).values(last_used=now()))
 
 
 def token_name(name: str) -> str:
     """`name` if a token may be called that."""
-    if isinstance(name, str) and 1 <= len(name) <= 100 and name == name.strip() and name.isprintable():
+    if isinstance(name, str) and 1 <= len(name) <= LONGEST_NAME and name == name.strip() and name.isprintable():
         return name
-    raise validation.refuse("name", "printable text of at most 100 characters without blanks at either end", name)
+    raise validation.refuse(
+        "name", f"printable text of at most {LONGEST_NAME} characters without blanks at either end", name
+    )
 
 
 def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _moment(later: timedelta) -> str:
-    return (datetime.now(UTC) + later).isoformat(timespec="microseconds")
+def _moment_after(wait: timedelta) -> str:
+    return (datetime.now(UTC) + wait).isoformat(timespec="microseconds")
