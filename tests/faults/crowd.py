@@ -62,7 +62,7 @@ def fresh(name, url):
     ap.Campaign.create(name, ARMS, budget=100, b=0.75, sigma=5.0, db=url, seed=1)
 
 
-def told(name, url):
+def recorded_in(name, url):
     """How often each outcome was recorded, and the tickets."""
     events = ap.Campaign.open(name, db=url).events()
     counts = {}
@@ -86,17 +86,19 @@ def kills(url, count):
         time.sleep(rng.uniform(0.01, longest))
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-        said = lines(reader)
-        assert not [line for line in said if line.startswith("error")], said[-1]
-        counts, tickets = told(name, url)
-        for line in said:
+        output = lines(reader)
+        assert not [line for line in output if line.startswith("error")], output[-1]
+        counts, tickets = recorded_in(name, url)
+        for line in output:
             verb, ticket, *arm = line.split()
             acknowledged += 1
             if verb == "split":
                 lost += int(ticket) not in tickets
             else:
                 lost += (int(ticket), arm[0]) not in counts
-        if not said or acknowledged < 2 * (number + 1):  # on a busy machine it hardly begins: the next one has longer
+        if not output or acknowledged < 2 * (
+            number + 1
+        ):  # on a busy machine it hardly begins: the next one has longer
             longest *= 1.2
         doubled += sum(value != 1 for value in counts.values()) + (len(set(tickets)) != len(tickets))
         campaign = ap.Campaign.open(name, db=url)
@@ -123,20 +125,20 @@ def crowd(url, processes, rounds):
     watcher, seen = fork(watch)
     started = time.perf_counter()
     children = [fork(client(name, url, rounds)) for _ in range(processes)]
-    said = [lines(reader) for _, reader in children]
+    output = [lines(reader) for _, reader in children]
     codes = [os.waitpid(pid, 0)[1] for pid, _ in children]
     seconds = time.perf_counter() - started
     os.kill(watcher, signal.SIGKILL)
     os.waitpid(watcher, 0)
     looks = lines(seen)
-    counts, tickets = told(name, url)
-    given = [int(line.split()[1]) for part in said for line in part if line.startswith("split")]
-    recorded = [line for part in said for line in part if line.startswith("record")]
+    counts, tickets = recorded_in(name, url)
+    given = [int(line.split()[1]) for part in output for line in part if line.startswith("split")]
+    recorded = [line for part in output for line in part if line.startswith("record")]
     campaign = ap.Campaign.open(name, db=url)
     found = campaign.check()
     reward = sum(float(line.split()[1]) for line in recorded)
     sums = campaign.transactions.read(lambda state, session: float(state.allocator._past.sums().reward.sum()))
-    errors = [line for part in [*said, looks] for line in part if line.startswith("error")]
+    errors = [line for part in [*output, looks] for line in part if line.startswith("error")]
     return {
         "codes": codes, "errors": errors, "given": sorted(given), "tickets": tickets, "seconds": seconds,
         "recorded": len(recorded), "kept": len(counts), "doubled": sum(value != 1 for value in counts.values()),
@@ -160,10 +162,10 @@ def births(url, processes):
         return born
 
     children = [fork(work(number)) for number in range(processes)]
-    said = [line for _, reader in children for line in lines(reader)]
+    output = [line for _, reader in children for line in lines(reader)]
     for pid, _ in children:
         os.waitpid(pid, 0)
-    return {"errors": said, "names": ap.Campaign.names(url)}
+    return {"errors": output, "names": ap.Campaign.names(url)}
 
 
 def interrupts(url, count):
@@ -216,7 +218,7 @@ def interrupts(url, count):
     over.set()
     for thread in threads:
         thread.join()
-    counts, tickets = told(name, url)
+    counts, tickets = recorded_in(name, url)
     kept = {*counts, *((ticket, None) for ticket in tickets)}
     lost = len(({*acknowledged} | {(ticket, None) for ticket in beside}) - kept)
     found, ours = campaign.check(), campaign.state()

@@ -10,6 +10,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
+SMALLEST_PLAIN, LARGEST_PLAIN = 1e-3, 1e9
+"""Numbers outside of these are written with a power of ten."""
+
+SMALLEST_PERCENT, LARGEST_PERCENT = 5e-4, 0.9995
+"""Shares outside of these would be rounded to 0% or 100%."""
+
 MAX_PRINTED_ROWS = 60
 """A longer table is printed with its middle left out."""
 
@@ -22,7 +28,7 @@ def readable(value: Any) -> str:
         return str(value)
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    if value != 0 and (abs(value) < 1e-3 or abs(value) >= 1e9):
+    if value != 0 and not SMALLEST_PLAIN <= abs(value) < LARGEST_PLAIN:
         return f"{value:.3g}"
     if float(value).is_integer():
         return f"{value:,.0f}"
@@ -56,9 +62,9 @@ def percent(share: float) -> str:
         return "–"
     if share in (0.0, 1.0):
         return f"{share:.0%}"
-    if share < 5e-4:
+    if share < SMALLEST_PERCENT:
         return "<0.1%"
-    return ">99.9%" if 0.9995 <= share < 1.0 else f"{100 * share:.1f}%"
+    return ">99.9%" if LARGEST_PERCENT <= share < 1.0 else f"{100 * share:.1f}%"
 
 
 class Table:
@@ -140,7 +146,7 @@ def column_cells(values: Sequence[float | None]) -> list[str]:
     """
     sizes = [abs(value) for value in values if value is not None and math.isfinite(value)]
     largest = max(sizes, default=0.0)
-    if all(size.is_integer() for size in sizes) or not 1e-3 <= largest < 1e9:
+    if all(size.is_integer() for size in sizes) or not SMALLEST_PLAIN <= largest < LARGEST_PLAIN:
         return [readable(value) for value in values]
     decimals = max(2, 4 - len(str(int(largest))))
     least = 10.0**-decimals
