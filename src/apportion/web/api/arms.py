@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from apportion.campaigns.campaign import Campaign
 from apportion.errors import InvalidValue
 from apportion.web.api import examples, requests, responses
-from apportion.web.api.describe import PREFIX, TAGGED, ArmPath, Key, Name, success
+from apportion.web.api.describe import PREFIX, ArmPath, Key, Name, success
 from apportion.web.guard.users import Reader, Writer
 from apportion.web.shared import json_response, open_campaign, tagged
 
@@ -19,10 +19,8 @@ router = APIRouter(prefix=PREFIX, tags=["arms"])
 
 @router.get(
     "/campaigns/{name}/arms",
-    response_model=responses.Arms,
-    responses=success(examples.ARMS, "Every arm there ever was."),
-    openapi_extra=TAGGED,
     summary="All arms",
+    **success(responses.Arms, examples.ARMS, "Every arm there ever was.", tagged=True),
 )
 def arms(request: Request, name: Name, user: Reader) -> Any:
     """Every arm there ever was, with its state and bounds."""
@@ -30,13 +28,7 @@ def arms(request: Request, name: Name, user: Reader) -> Any:
     return tagged(request, campaign.version, lambda: {"campaign": name, "arms": campaign.arms})
 
 
-@router.post(
-    "/campaigns/{name}/arms",
-    status_code=201,
-    response_model=responses.Arm,
-    responses=success(examples.ARM, "Added.", 201),
-    summary="Add an arm",
-)
+@router.post("/campaigns/{name}/arms", summary="Add an arm", **success(responses.Arm, examples.ARM, "Added.", 201))
 def add(request: Request, name: Name, body: requests.NewArm, user: Writer, key: Key = None) -> Any:
     """A new arm, or one that was removed, with all that was learned about it."""
     campaign = open_campaign(request, name)
@@ -48,9 +40,8 @@ def add(request: Request, name: Name, body: requests.NewArm, user: Writer, key: 
 
 @router.patch(
     "/campaigns/{name}/arms/{arm:path}",
-    response_model=responses.Arm,
-    responses=success(examples.ARM, "Changed."),
     summary="Pause, resume or bound an arm",
+    **success(responses.Arm, examples.ARM, "Changed."),
 )
 def change(
     request: Request, name: Name, arm: ArmPath, body: requests.ChangeArm, user: Writer, key: Key = None
@@ -71,9 +62,8 @@ def change(
 
 @router.delete(
     "/campaigns/{name}/arms/{arm:path}",
-    response_model=responses.Arm,
-    responses=success({**examples.ARM, "state": "removed"}, "Removed."),
     summary="Remove an arm",
+    **success(responses.Arm, {**examples.ARM, "state": "removed"}, "Removed."),
 )
 def remove(request: Request, name: Name, arm: ArmPath, user: Writer, key: Key = None) -> Any:
     """Take the arm away. Outcomes of open tickets still count, and adding it again brings it back."""

@@ -13,7 +13,7 @@ from apportion.campaigns.campaign import Campaign
 from apportion.errors import InvalidValue
 from apportion.policies.registry import policy_from_plain
 from apportion.web.api import examples, requests, responses
-from apportion.web.api.describe import PREFIX, TAGGED, Key, Limit, Name, success
+from apportion.web.api.describe import PREFIX, Key, Limit, Name, success
 from apportion.web.guard.users import Reader, Writer
 from apportion.web.shared import db_of, json_response, open_campaign, store_of, tagged, versions
 
@@ -25,10 +25,8 @@ LARGEST_FORECAST = 100_000
 
 @router.get(
     "/campaigns",
-    response_model=responses.Campaigns,
-    responses=success(examples.CAMPAIGNS, "Campaigns by name."),
-    openapi_extra=TAGGED,
     summary="All campaigns",
+    **success(responses.Campaigns, examples.CAMPAIGNS, "Campaigns by name.", tagged=True),
 )
 def campaigns(
     request: Request,
@@ -74,11 +72,7 @@ def summary(request: Request, name: str, version: int) -> dict[str, Any]:
 
 
 @router.post(
-    "/campaigns",
-    status_code=201,
-    response_model=responses.Status,
-    responses=success(examples.STATUS, "The campaign began.", 201),
-    summary="Begin a campaign",
+    "/campaigns", summary="Begin a campaign", **success(responses.Status, examples.STATUS, "The campaign began.", 201)
 )
 def create(request: Request, body: requests.NewCampaign, user: Writer, key: Key = None) -> Any:
     """Begin a campaign. What is left out of b and sigma is learned from the outcomes, or assumed; `notes` says."""
@@ -91,10 +85,8 @@ def create(request: Request, body: requests.NewCampaign, user: Writer, key: Key 
 
 @router.get(
     "/campaigns/{name}",
-    response_model=responses.Status,
-    responses=success(examples.STATUS, "Where the campaign stands."),
-    openapi_extra=TAGGED,
     summary="Where a campaign stands",
+    **success(responses.Status, examples.STATUS, "Where the campaign stands.", tagged=True),
 )
 def status(request: Request, name: Name, user: Reader) -> Any:
     """Beliefs, open tickets and settings at one moment, and what to know in sentences."""
@@ -104,10 +96,8 @@ def status(request: Request, name: Name, user: Reader) -> Any:
 
 @router.get(
     "/campaigns/{name}/settings",
-    response_model=responses.Settings,
-    responses=success(examples.SETTINGS, "The settings."),
-    openapi_extra=TAGGED,
     summary="Settings",
+    **success(responses.Settings, examples.SETTINGS, "The settings.", tagged=True),
 )
 def settings(request: Request, name: Name, user: Reader) -> Any:
     """What the campaign is run by."""
@@ -117,9 +107,8 @@ def settings(request: Request, name: Name, user: Reader) -> Any:
 
 @router.patch(
     "/campaigns/{name}/settings",
-    response_model=responses.Settings,
-    responses=success(examples.SETTINGS, "The settings after the change."),
     summary="Change settings",
+    **success(responses.Settings, examples.SETTINGS, "The settings after the change."),
 )
 def change(request: Request, name: Name, body: requests.ChangeSettings, user: Writer, key: Key = None) -> Any:
     """Change the settings that are given, all of them or none; the rest stays."""
@@ -131,9 +120,8 @@ def change(request: Request, name: Name, body: requests.ChangeSettings, user: Wr
 
 @router.get(
     "/campaigns/{name}/check",
-    response_model=responses.Check,
-    responses=success(examples.CHECK, "What was found; look at `ok`."),
     summary="Check a campaign",
+    **success(responses.Check, examples.CHECK, "What was found; look at `ok`."),
 )
 def check(request: Request, name: Name, user: Reader) -> Any:
     """Rebuild everything from the events and compare it with what is stored, bit for bit."""
@@ -142,9 +130,8 @@ def check(request: Request, name: Name, user: Reader) -> Any:
 
 @router.post(
     "/campaigns/{name}/repair",
-    response_model=responses.Check,
-    responses=success(examples.CHECK, "What was found before the repair."),
     summary="Check and repair a campaign",
+    **success(responses.Check, examples.CHECK, "What was found before the repair."),
 )
 def repair(request: Request, name: Name, user: Writer) -> Any:
     """The check; where snapshots do not agree with the events, they are made anew from them."""
@@ -153,10 +140,8 @@ def repair(request: Request, name: Name, user: Writer) -> Any:
 
 @router.get(
     "/campaigns/{name}/forecast",
-    response_model=responses.Forecast,
-    responses=success(examples.FORECAST, "What each policy may earn."),
-    openapi_extra=TAGGED,
     summary="Forecast",
+    **success(responses.Forecast, examples.FORECAST, "What each policy may earn.", tagged=True),
 )
 def forecast(
     request: Request,

@@ -61,11 +61,19 @@ def after(of: str) -> Any:
 _EXAMPLES: dict[str, Any] = {}
 
 
-def success(example: Any, description: str = "Done.", status: int = 200) -> dict[int | str, dict[str, Any]]:
-    """The description of a successful response."""
+def success(
+    model: Any, example: Any, description: str = "Done.", status: int = 200, *, tagged: bool = False, body: Any = None
+) -> dict[str, Any]:
+    """What a route says of its response when all is well; `tagged`: a read with an ETag; `body`: what it takes."""
     mark = f"example {len(_EXAMPLES)}"
     _EXAMPLES[mark] = example
-    return {status: {"description": description, "content": {"application/json": {"example": mark}}}}
+    taken = {"requestBody": {"required": True, "content": body}} if body else {}
+    return {
+        "response_model": model,
+        "status_code": status,
+        "responses": {status: {"description": description, "content": {"application/json": {"example": mark}}}},
+        "openapi_extra": {"x-tagged": tagged, **taken},
+    }
 
 
 def refusal(description: str, kind: str, status: int, detail: str, error: str | None = None) -> dict[str, Any]:
@@ -111,8 +119,6 @@ _IF_NONE_MATCH = {
     "schema": {"type": "string"},
     "example": 'W/"12"',
 }
-TAGGED: dict[str, Any] = {"x-tagged": True}
-"""For `openapi_extra` of a read that carries an ETag."""
 
 
 def describe(app: FastAPI) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.files import Imported
 from apportion.errors import IncompatibleState, InvalidValue
 from apportion.web.api import examples, responses
-from apportion.web.api.describe import PREFIX, TAGGED, Key, Name, success
+from apportion.web.api.describe import PREFIX, Key, Name, success
 from apportion.web.guard.users import Reader, Writer
 from apportion.web.shared import CACHED, db_of, etag, json_response, open_campaign, unchanged
 
@@ -42,7 +42,7 @@ _WRITERS = {
             },
         }
     },
-    openapi_extra=TAGGED,
+    openapi_extra={"x-tagged": True},
     summary="Export a campaign",
 )
 def export(
@@ -69,9 +69,11 @@ def export(
     return Response(write(campaign), headers=headers, media_type=media_type)
 
 
-def _csv_body(example: str) -> dict[str, Any]:
-    content = {"text/csv": {"schema": {"type": "string"}, "example": example}}
-    return {"requestBody": {"required": True, "content": content}}
+_CSV_BODY = {"text/csv": {"schema": {"type": "string"}, "example": examples.CSV}}
+_RESTORED_BODY = {
+    "application/json": {"schema": {"type": "object"}, "example": examples.EXPORT},
+    "text/csv": {"schema": {"type": "string"}},
+}
 
 
 def _column(what: str) -> Any:
@@ -80,10 +82,8 @@ def _column(what: str) -> Any:
 
 @router.post(
     "/campaigns/{name}/import",
-    response_model=responses.Imported,
-    responses=success(examples.IMPORTED, "All rows were taken in."),
-    openapi_extra=_csv_body(examples.CSV),
     summary="Import a history",
+    **success(responses.Imported, examples.IMPORTED, "All rows were taken in.", body=_CSV_BODY),
 )
 async def import_(
     request: Request,
@@ -123,19 +123,8 @@ def import_content(campaign: Campaign, content: bytes, file: str, **options: Any
 
 @router.post(
     "/restore",
-    status_code=201,
-    response_model=responses.Restored,
-    responses=success(examples.RESTORED, "The campaign is back.", 201),
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {
-                "application/json": {"schema": {"type": "object"}, "example": examples.EXPORT},
-                "text/csv": {"schema": {"type": "string"}},
-            },
-        }
-    },
     summary="Restore a campaign",
+    **success(responses.Restored, examples.RESTORED, "The campaign is back.", 201, body=_RESTORED_BODY),
 )
 async def restore(
     request: Request,

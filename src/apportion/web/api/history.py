@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request
 from apportion.allocation.beliefs import Beliefs
 from apportion.campaigns.plain_data import relative_to
 from apportion.web.api import examples, responses
-from apportion.web.api.describe import LARGEST_WHOLE, PREFIX, TAGGED, Limit, Name, after, success
+from apportion.web.api.describe import LARGEST_WHOLE, PREFIX, Limit, Name, after, success
 from apportion.web.guard.users import Reader
 from apportion.web.shared import open_campaign, tagged
 
@@ -21,10 +21,8 @@ MOMENTS = 120
 
 @router.get(
     "/campaigns/{name}/history",
-    response_model=responses.History,
-    responses=success(examples.HISTORY, "A page of the history."),
-    openapi_extra=TAGGED,
     summary="History",
+    **success(responses.History, examples.HISTORY, "A page of the history.", tagged=True),
 )
 def history(
     request: Request, name: Name, user: Reader, after: Annotated[int, after("ticket")] = 0, limit: Limit = 100
@@ -42,10 +40,8 @@ def history(
 
 @router.get(
     "/campaigns/{name}/events",
-    response_model=responses.Events,
-    responses=success(examples.EVENTS, "A page of the log."),
-    openapi_extra=TAGGED,
     summary="Everything that happened",
+    **success(responses.Events, examples.EVENTS, "A page of the log.", tagged=True),
 )
 def events(
     request: Request, name: Name, user: Reader, after: Annotated[int, after("event")] = 0, limit: Limit = 100
@@ -64,10 +60,8 @@ def events(
 
 @router.get(
     "/campaigns/{name}/beliefs",
-    response_model=responses.Beliefs,
-    responses=success(examples.BELIEFS, "What is believed."),
-    openapi_extra=TAGGED,
     summary="Beliefs",
+    **success(responses.Beliefs, examples.BELIEFS, "What is believed.", tagged=True),
 )
 def beliefs(
     request: Request,
@@ -89,10 +83,8 @@ def beliefs(
 
 @router.get(
     "/campaigns/{name}/beliefs/over-time",
-    response_model=responses.OverTime,
-    responses=success(examples.OVER_TIME, "What was believed, from the beginning to today."),
-    openapi_extra=TAGGED,
     summary="Beliefs over time",
+    **success(responses.OverTime, examples.OVER_TIME, "What was believed, from the beginning to today.", tagged=True),
 )
 def over_time(
     request: Request,

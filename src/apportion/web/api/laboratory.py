@@ -73,8 +73,9 @@ FOUND = {
     "table": [{"policy": "Recommended", "mean": 6.1, "se": 0.6, "q5": 2.0, "q50": 5.2, "q95": 12.0, "q99": 14.0}],
     "finding": "After 200 periods Recommended has lost the least: 6.1 on average; next is Thompson with 21.4.",
 }  # fmt: skip
+_FOUND_WORDS = "What was found; or, with `Accept: text/event-stream`, events: started, progress, result."
 _RESPONSES: dict[int | str, dict[str, Any]] = {
-    **success(FOUND, "What was found; or, with `Accept: text/event-stream`, events: started, progress, result."),
+    **success(None, FOUND, _FOUND_WORDS)["responses"],
     429: refusal(
         "As many experiments run as may.", "about:blank", 429,
         "The laboratory runs 2 experiments at a time; got one more. Wait until one has ended, or cancel one, and run "

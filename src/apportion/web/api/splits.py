@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.plain_data import split_content
 from apportion.web.api import examples, requests, responses
-from apportion.web.api.describe import PREFIX, TAGGED, Key, Name, Ticket, success
+from apportion.web.api.describe import PREFIX, Key, Name, Ticket, success
 from apportion.web.guard.users import Reader, Writer
 from apportion.web.shared import json_response, open_campaign, tagged
 
@@ -19,10 +19,8 @@ router = APIRouter(prefix=PREFIX, tags=["splits"])
 
 @router.post(
     "/campaigns/{name}/splits",
-    status_code=201,
-    response_model=responses.Split,
-    responses=success(examples.SPLIT, "The split, with a ticket.", 201),
     summary="The next split",
+    **success(responses.Split, examples.SPLIT, "The split, with a ticket.", 201),
 )
 def split(request: Request, name: Name, user: Writer, body: requests.AskSplit | None = None, key: Key = None) -> Any:
     """Split the campaign's budget, or another that is given here. Earlier tickets may be open."""
@@ -36,10 +34,8 @@ def split(request: Request, name: Name, user: Writer, body: requests.AskSplit | 
 
 @router.get(
     "/campaigns/{name}/splits/{ticket}",
-    response_model=responses.Split,
-    responses=success(examples.SPLIT, "The split as it was given."),
-    openapi_extra=TAGGED,
     summary="A split explained",
+    **success(responses.Split, examples.SPLIT, "The split as it was given.", tagged=True),
 )
 def explain(request: Request, name: Name, ticket: Ticket, user: Reader) -> Any:
     """The split of a ticket with the beliefs and reasons of its time."""
@@ -49,9 +45,8 @@ def explain(request: Request, name: Name, ticket: Ticket, user: Reader) -> Any:
 
 @router.post(
     "/campaigns/{name}/splits/{ticket}/outcomes",
-    response_model=responses.Recorded,
-    responses=success(examples.RECORDED, "Recorded."),
     summary="Record outcomes",
+    **success(responses.Recorded, examples.RECORDED, "Recorded."),
 )
 def record(
     request: Request, name: Name, ticket: Ticket, body: requests.Outcomes, user: Writer, key: Key = None
@@ -65,9 +60,8 @@ def record(
 
 @router.patch(
     "/campaigns/{name}/splits/{ticket}/outcomes",
-    response_model=responses.Recorded,
-    responses=success(examples.RECORDED, "Corrected."),
     summary="Correct outcomes",
+    **success(responses.Recorded, examples.RECORDED, "Corrected."),
 )
 def amend(
     request: Request, name: Name, ticket: Ticket, body: requests.Outcomes, user: Writer, key: Key = None
@@ -81,9 +75,8 @@ def amend(
 
 @router.post(
     "/campaigns/{name}/splits/{ticket}/close",
-    response_model=responses.Recorded,
-    responses=success(examples.RECORDED, "Nothing more is expected."),
     summary="Close a split",
+    **success(responses.Recorded, examples.RECORDED, "Nothing more is expected."),
 )
 def close(request: Request, name: Name, ticket: Ticket, user: Writer, key: Key = None) -> Any:
     """No result will come for what is still open of a ticket."""

@@ -32,12 +32,7 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.get(
-    "/version",
-    response_model=responses.Version,
-    responses=success(examples.VERSION),
-    summary="Release and user",
-)
+@router.get("/version", summary="Release and user", **success(responses.Version, examples.VERSION))
 async def version(request: Request, user: Reader) -> Any:
     """The release that answers, and the name and scope of your token."""
     return json_response({"version": __version__, "visitor": user.name, "scope": user.scope})
