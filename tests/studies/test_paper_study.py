@@ -41,7 +41,7 @@ def folder(tmp_path_factory):
     assert reproduce(out, sizes=SIZES, seed=1, on_step=lambda words, done: parts.append(done)) == out / "report.md"
     assert parts == sorted(parts), "the bar never goes back"
     assert (parts[0], parts[-1]) == (0.0, 1.0)
-    assert max(np.diff(parts)) < 0.1, "no step is so long that the time left cannot be told"
+    assert max(np.diff(parts)) < 0.1, "no step is so long that the time left cannot be estimated"
     return out
 
 
@@ -196,10 +196,10 @@ def test_the_command_writes_the_report_and_says_where(folder, monkeypatch):
     monkeypatch.setattr("apportion.cli.reproduce.QUICK", SIZES)
     found = CliRunner().invoke(app, ["reproduce", "--quick", "--out", str(folder), "--json"])
     assert found.exit_code == 0
-    told_where = json.loads(found.stdout)
-    assert Path(told_where["markdown"]).is_file()
-    assert Path(told_where["html"]).is_file()
-    assert set(told_where["seconds"]) == {section.name for section in SECTIONS}
+    files = json.loads(found.stdout)
+    assert Path(files["markdown"]).is_file()
+    assert Path(files["html"]).is_file()
+    assert set(files["seconds"]) == {section.name for section in SECTIONS}
     for_people = CliRunner().invoke(app, ["reproduce", "--quick", "--out", str(folder)])
     assert "report.html" in for_people.stdout.replace("\n", "")
 
