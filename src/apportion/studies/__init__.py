@@ -1,5 +1,5 @@
 """Programs about the library: the paper, the leaderboard, robustness, scenarios. Nothing the library needs.
 
-They share `page` (text, tables and pictures as Markdown and HTML), `curves` (the picture that most draw) and `finished`
-(results in a file, found again where all that they depend on is the same).
+They share `page` (text, tables and pictures as Markdown and HTML), `curves` (the picture that most of them draw) and
+`finished` (results in a file, found again where all that they depend on is the same).
 """
