@@ -11,7 +11,14 @@ from apportion.model.law import Instance, outcome
 from apportion.model.sums import Floats, observe, powers_of
 from apportion.policies.contract import Period, Policy, allocate
 from apportion.simulation.engines.batched import can_run_batched, play_batched
-from apportion.simulation.engines.records import Generators, Randomness, instance_record, make_schedule, policy_state
+from apportion.simulation.engines.records import (
+    Generators,
+    Randomness,
+    instance_record,
+    make_schedule,
+    policy_state,
+    reset,
+)
 from apportion.simulation.engines.streams import Streams, restart
 from apportion.simulation.engines.trace import Trace, note_active, trace_of, write_checkpoint
 
@@ -59,17 +66,13 @@ def play_block(
     policy: Any, state: Any, memory: Any, instance: Any, schedule: Any, randomness: Any, traces: Any
 ) -> None:
     """`play` for each stream of `randomness`; `memory` and `traces` have a row per run."""
-    own, noise, table = randomness.policy, randomness.noise, state.table
+    own, noise = randomness.policy, randomness.noise
     generators = Generators(own.generator, noise.generator, randomness.common)
     for run in range(len(own.seeds)):
         restart(own.generator, own.state, own.seeds[run])
         if randomness.common:
             restart(noise.generator, noise.state, noise.seeds[run])
-        for row in range(table.shape[0]):
-            for arm in range(table.shape[1]):
-                table[row, arm] = 0.0
-        for arm in range(len(state.initial_memory)):
-            memory[run, arm] = state.initial_memory[arm]
+        reset(state, memory[run])
         play(policy, state.sums, memory[run], instance, schedule, generators, trace_of(traces, run))
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from apportion._common.compiled import kernel
 from apportion.model.law import Instance
 from apportion.model.sums import Floats, rows_of, sums_over
 from apportion.policies.contract import Policy
@@ -80,3 +81,13 @@ def policy_state(policy: Policy, arms: int) -> PolicyState:
     """The state of a policy before the first period of a run."""
     table = np.zeros((rows_of(policy.reads), arms))
     return PolicyState(sums_over(policy.reads, table), table, policy.initial_memory(arms))
+
+
+@kernel
+def reset(state: Any, memory: Any) -> None:
+    """Begin a run: all sums 0, and `memory` as the policy starts from it."""
+    for row in range(state.table.shape[0]):
+        for arm in range(state.table.shape[1]):
+            state.table[row, arm] = 0.0
+    for arm in range(len(memory)):
+        memory[arm] = state.initial_memory[arm]

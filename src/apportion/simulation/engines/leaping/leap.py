@@ -35,7 +35,7 @@ from apportion.simulation.engines.leaping.increments import (
     walk_exponent,
 )
 from apportion.simulation.engines.leaping.intervals import Interval, make_workspace
-from apportion.simulation.engines.records import instance_record, make_schedule, policy_state
+from apportion.simulation.engines.records import instance_record, make_schedule, policy_state, reset
 from apportion.simulation.engines.streams import Streams, restart
 from apportion.simulation.engines.trace import ACTIVE_FRACTION, Trace, note_active, trace_of, write_checkpoint
 
@@ -154,14 +154,9 @@ def leap_block(
     policy: Any, state: Any, instance: Any, schedule: Any, streams: Any, work: Any, traces: Any, tally: Any
 ) -> None:
     """`leap` for each stream; `traces` and `tally` have a row for each run."""
-    table = state.table
     for run in range(len(streams.seeds)):
         restart(streams.generator, streams.state, streams.seeds[run])
-        for row in range(table.shape[0]):
-            for arm in range(table.shape[1]):
-                table[row, arm] = 0.0
-        for arm in range(table.shape[1]):
-            work.memory[arm] = state.initial_memory[arm]
+        reset(state, work.memory)
         tally.changes[run], tally.leap_error[run] = leap(
             policy, state.sums, instance, schedule, streams.generator, work, trace_of(traces, run)
         )
