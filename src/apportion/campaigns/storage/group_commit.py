@@ -1,9 +1,9 @@
 """Group commit: writes of several threads that share one commit.
 
 A commit waits for the disk, and SQLite takes one writer at a time. Each write is acknowledged only when it is on
-disk, but the disk is asked once for all that waited meanwhile. Measured on one disk in one run: against one commit per
-write, 8 threads write 9 times as much and 32 threads 5 times; against that and a plain lock, 4 and 2 times; a single
-thread the same.
+disk, but the disk is asked once for all that waited meanwhile. Measured on one disk in one run: against one commit
+per write, 8 threads write 9 times as much and 32 threads 5 times; against that and a plain lock, 4 and 2 times; a
+single thread the same.
 """
 
 from __future__ import annotations
