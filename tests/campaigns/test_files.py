@@ -323,7 +323,7 @@ def test_the_report_reads_as_the_command_line_does(sqlite):
     last = ads.split()
     page = campaign_page(ads).html()
     header, *rows = cells(page, "The last split")
-    assert header == ["arm", "amount EUR", "share", "mean per unit (interval)", "best", "why"]
+    assert header == ["arm", "amount EUR", "share", "Return per EUR", "best", "why"]
     assert sum(float(row[1].replace(",", "")) for row in rows) == pytest.approx(5000, abs=0.02)
     assert all(re.fullmatch(r"[<>]?[\d.]+%", row[2]) for row in rows)
     assert [row[5] for row in rows] == [html.escape(reason) for reason in last.reasons.values()]
@@ -346,7 +346,7 @@ def test_the_report_shows_what_was_really_spent(sqlite):
     ads.amend(1, {"social": 7.0}, {"social": 25})
     ads.split()  # still open: not spent yet
     header, *rows = cells(campaign_page(ads).html(), "Where it stands")
-    assert header[3:5] == ["EUR spent", "EUR still counting"]
+    assert header[3:5] == ["EUR spent", "Spent, still counting"]
     assert {row[0]: row[3] for row in rows} == {"search": "90", "social": "65", "video": "30"}
     assert {row[0]: row[4] for row in rows}["video"] == "0"
     assert float({row[0]: row[4] for row in rows}["search"]) < 90

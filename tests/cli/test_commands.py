@@ -75,7 +75,7 @@ def test_the_split_shows_everything_per_arm(ads):
         "ticket 2, 5,000 EUR",
         "amount EUR",
         "share",
-        "mean per unit (interval)",
+        "Return per EUR",
         "best",
         "why",
         "Leads with",

@@ -13,7 +13,7 @@ from commands import run
 import apportion as ap
 from apportion._common.formatting import column_cells, to_the_minute
 from apportion.campaigns.forecast import Forecast, PolicyForecast
-from apportion.campaigns.status import resource_heading
+from apportion.campaigns.status import spent_heading
 from apportion.cli.forecast import _show
 
 
@@ -64,15 +64,15 @@ def test_the_amounts_of_a_status_are_called_what_they_are():
         )
     shown = run("status", "ads").out
     assert "spent" not in shown
-    assert "EUR with outcomes" in shown
+    assert "Spent, with results" in shown
     assert re.search(r"search .* 8,000 ", shown)
     for change in ({"half_life": 4}, {"window": 2}):
         ads.change(**change)
         shown = run("status", "ads").out
-        assert "EUR still counting" in shown
+        assert "Spent, still counting" in shown
         assert not re.search(r"search .* 8,000 ", shown)
     ads.change(window=None, unit=None)
-    assert resource_heading(ads.settings) == "amount with outcomes"
+    assert spent_heading(ads.settings) == "Spent, with results"
 
 
 def test_b_and_sigma_are_learned_again_once_they_are_unset():
@@ -129,7 +129,7 @@ def test_a_status_on_a_terminal_of_80_columns():
     begun()
     shown = on_a_terminal(80, "status", "ads")
     assert max(map(len, shown)) <= 80
-    assert all(word in headings(shown).split() for word in ("EUR", "with", "outcomes", "bounds", "interval)"))
+    assert all(word in headings(shown).split() for word in ("Spent,", "EUR", "bounds", "range)"))
 
 
 def test_moments_are_called_utc():

@@ -36,14 +36,14 @@ def campaign_page(campaign: Campaign) -> Page:
     for sentence in status.notes:
         page.text(sentence)
     page.section("Where it stands")
-    _table(page, _with_spent(status_rows(status), lines, unit), status.beliefs.note)
+    _table(page, _with_spent(status_rows(status), lines, unit))
     regret = status.expected_regret
     if not math.isnan(regret):
         page.text(f"Estimated cost of still not being sure: {readable(regret)} a period.")
     if status.period:
         page.section("The last split")
         last = campaign.explain(status.period)
-        _table(page, split_rows(last, settings.unit or ""), last.title)
+        _table(page, split_rows(last, settings), last.title)
         page.section("Over time")
         _pictures(page, campaign, lines)
         first = max(1, status.period - MOST_TICKETS + 1)
@@ -94,7 +94,10 @@ def _pictures(page: Page, campaign: Campaign, lines: Sequence[Line]) -> None:
     page.figure(_shares(tickets, shares), "What was spent, as shares; each step is a split.")
     moments = _moments(campaign)
     if len(moments) > 1:
-        page.figure(_means(moments, names), "The estimated mean of each arm, with its interval as it was known then.")
+        page.figure(
+            _means(moments, names),
+            "Return per unit of each arm, with its likely range as it was known then.",
+        )
 
 
 def _moments(campaign: Campaign) -> list[tuple[int, Any]]:
@@ -130,7 +133,7 @@ def _shares(tickets: list[int], shares: dict[str, list[float]]) -> Figure:
 
 
 def _means(moments: list[tuple[int, Any]], names: list[str]) -> Figure:
-    figure, axes = _figure("Means over time")
+    figure, axes = _figure("Return per unit over time")
     for name in names:
         found = [(period, beliefs[name]) for period, beliefs in moments if name in beliefs]
         known = [(period, belief) for period, belief in found if not math.isnan(belief.mean)]
@@ -141,7 +144,7 @@ def _means(moments: list[tuple[int, Any]], names: list[str]) -> Figure:
         low, high = [belief.low for _, belief in known], [belief.high for _, belief in known]
         if all(map(math.isfinite, (*low, *high))):
             axes.fill_between(periods, low, high, color=line.get_color(), alpha=0.12, linewidth=0)
-    axes.set(xlabel="ticket", ylabel="mean per unit")
+    axes.set(xlabel="ticket", ylabel="return per unit")
     if axes.lines:
         last = [line.get_ydata() for line in axes.lines]
         flat = sorted(float(value) for values in last for value in values)

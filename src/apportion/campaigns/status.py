@@ -14,7 +14,7 @@ from apportion.inference.learning import Learned
 class ArmStatus(NamedTuple):
     """One arm: its state (active, paused, removed), the bounds on its share, and what is believed about it.
 
-    `resource` of the belief is the amount that it stands on (`resource_heading`); what was spent is in the history.
+    `resource` of the belief is the amount that it stands on (`spent_heading`); what was spent is in the history.
     """
 
     name: str
@@ -72,18 +72,18 @@ def status_of(name: str, state: CampaignState, beliefs: Beliefs, expected_regret
     )  # fmt: skip
 
 
-def resource_kind(settings: Settings) -> str:
-    """Which amounts `resource` of a belief adds up, in two words: it is not all that was spent.
+def spent_heading(settings: Settings) -> str:
+    """What `resource` of a belief adds up, in words: it is not all that was spent.
 
-    Those without an outcome ("no data", or still open) are not in it, nor what a half-life or a window forgot.
+    Amounts without a result ("no data", or still open) are not in it, nor what a half-life or a window forgot.
     """
     fades = settings.half_life is not None or settings.window is not None
-    return "still counting" if fades else "with outcomes"
+    return "Spent, still counting" if fades else "Spent, with results"
 
 
-def resource_heading(settings: Settings) -> str:
-    """The heading above those amounts: 'EUR with outcomes'."""
-    return f"{settings.unit or 'amount'} {resource_kind(settings)}"
+def return_heading(settings: Settings) -> str:
+    """What `mean` of a belief is, in words: 'Return per EUR'."""
+    return f"{'Cost' if settings.minimise else 'Return'} per {settings.unit or 'unit'}"
 
 
 def learned_content(found: Learned | None) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from apportion.allocation.split import Split
 from apportion.campaigns.history import Line
 from apportion.campaigns.plain_data import plain
 from apportion.campaigns.settings import Settings
-from apportion.campaigns.status import Status, resource_heading
+from apportion.campaigns.status import Status, return_heading, spent_heading
 
 
 def cell(value: Any) -> str:
@@ -43,8 +43,8 @@ def setting_rows(settings: Settings) -> Rows:
     return Rows({"setting": "left", "value": "left"}, named)
 
 
-def split_rows(split: Split, unit: str) -> Rows:
-    """A split with, for each arm, amount, share, mean, chance of being best and reason."""
+def split_rows(split: Split, settings: Settings) -> Rows:
+    """A split with, for each arm, amount, share, return with its likely range, how likely it is the best, and why."""
     rows = []
     for name, amount in zip(split.amounts, column_cells(list(split.amounts.values()))):
         belief = split.beliefs[name]
@@ -52,14 +52,15 @@ def split_rows(split: Split, unit: str) -> Rows:
         best = percent(belief.probability_best)
         rows.append((name, amount, percent(split.shares[name]), mean, best, split.reasons[name]))
     columns = {
-        "arm": "left", f"amount {unit}".strip(): "right", "share": "right",
-        "mean per unit (interval)": "right", "best": "right", "why": "left",
+        "arm": "left", f"amount {settings.unit or ''}".strip(): "right", "share": "right",
+        return_heading(settings): "right", "best": "right", "why": "left",
     }  # fmt: skip
     return Rows(columns, rows)
 
 
 def status_rows(status: Status) -> Rows:
-    """Each arm with its bounds, the amount that counts, mean with interval, and chance of being best."""
+    """Each arm with its bounds, what was spent, return with its likely range, and how likely it is the best."""
+    settings = status.settings
     resources = column_cells([None if arm.belief is None else arm.belief.resource for arm in status.arms])
     rows = []
     for arm, resource in zip(status.arms, resources):
@@ -73,8 +74,9 @@ def status_rows(status: Status) -> Rows:
             best = percent(belief.probability_best)
         rows.append((arm.name, arm.state, bounds, resource, mean, best))
     columns = {
-        "arm": "left", "state": "left", "bounds": "left", resource_heading(status.settings): "right",
-        f"mean per unit ({100 * status.settings.level:.6g}% interval)": "right", "best": "right",
+        "arm": "left", "state": "left", "bounds": "left",
+        spent_heading(settings): "right", f"{return_heading(settings)} ({100 * settings.level:.6g}% range)": "right",
+        "best": "right",
     }  # fmt: skip
     return Rows(columns, rows)
 

@@ -93,18 +93,18 @@ def grid(
 
 def show_split(campaign: Campaign, split: Split) -> None:
     """Print a split and how to record its outcomes."""
-    unit = campaign.settings.unit or ""
-    title = f"{campaign.name}: ticket {split.ticket}, {readable(split.budget)} {unit}".rstrip()
+    settings = campaign.settings
+    title = f"{campaign.name}: ticket {split.ticket}, {readable(split.budget)} {settings.unit or ''}".rstrip()
     pairs = " ".join(f"{_quoted(name)}=…" for name, amount in split.amounts.items() if amount > 0)
     note = f"{split.note} Then: apportion record {_quoted(campaign.name)} --ticket {split.ticket} {pairs}".strip()
-    grid(title, *split_rows(split, unit), note)
+    grid(title, *split_rows(split, settings), note)
 
 
 def show_status(status: Status) -> None:
     """Print where a campaign stands."""
     settings = status.settings
     title = f"{status.name}: {settings.policy}, {counted(status.period, 'period')}"
-    grid(title, *status_rows(status), status.beliefs.note, unbroken=("state",))
+    grid(title, *status_rows(status), unbroken=("state",))
     budget = f"{readable(settings.budget)} {settings.unit or ''}".rstrip()
     # What is learned has its own sentence among the notes.
     noise = f"; b = {settings.b:g}; σ = {readable(settings.sigma)}" if status.beliefs.learned is None else ""
@@ -113,7 +113,7 @@ def show_status(status: Status) -> None:
         "Open tickets: " + (", ".join(map(str, status.open_tickets[-10:])) or "none") + ".",
     ]
     if not math.isnan(status.expected_regret):
-        lines.append(f"Expected regret of the present split: {readable(status.expected_regret)} per period.")
+        lines.append(f"Estimated cost of still not being sure: {readable(status.expected_regret)} per period.")
     say("\n".join([*lines, *status.notes]))
 
 

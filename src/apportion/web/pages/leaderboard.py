@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from apportion._common.formatting import percent, readable, side_by_side
 from apportion.allocation.beliefs import Belief
-from apportion.campaigns.status import Status
+from apportion.campaigns.status import Status, return_heading, spent_heading
 
 # An interval that is wider than so many times the rest is cut off, with an arrow: one unknown arm must not press all
 # others into a point.
@@ -93,14 +93,13 @@ def board(status: Status) -> Board:
     means = {index: belief.mean for index, _, belief in arms}
     rows.sort(key=lambda row: (math.isnan(means[row.colour_index]), sign * means[row.colour_index], row.colour_index))
     ticks, zero = _ticks(axis) if axis else ((), None)
-    fades = settings.half_life is not None or settings.window is not None
     return Board(
         rows=tuple(rows),
         ticks=ticks,
         zero=zero,
-        heading=f"{'Cost' if settings.minimise else 'Return'} per {settings.unit or 'unit'}",
+        heading=return_heading(settings),
         assumed="sigma" in settings.assumed and settings.policy != "Auto",
-        resource="Spent, still counting" if fades else "Spent, with results",
+        resource=spent_heading(settings),
     )
 
 
