@@ -10,25 +10,21 @@ from fastapi import APIRouter, Request
 from apportion.campaigns.campaign import Campaign
 from apportion.errors import InvalidValue
 from apportion.web.api import examples, requests, responses
-from apportion.web.api.describe import PREFIX, ArmPath, Key, Name, success
+from apportion.web.api.describe import PREFIX, ArmPath, Key, Name, read, route
 from apportion.web.guard.users import Reader, Writer
 from apportion.web.shared import json_response, open_campaign, tagged
 
-router = APIRouter(prefix=PREFIX, tags=["arms"])
+router = APIRouter(prefix=f"{PREFIX}/campaigns/{{name}}", tags=["arms"])
 
 
-@router.get(
-    "/campaigns/{name}/arms",
-    summary="All arms",
-    **success(responses.Arms, examples.ARMS, "Every arm there ever was.", tagged=True),
-)
+@read(router, "/arms", "All arms", responses.Arms, "Every arm there ever was.")
 def arms(request: Request, name: Name, user: Reader) -> Any:
     """Every arm there ever was, with its state and bounds."""
     campaign = open_campaign(request, name)
     return tagged(request, campaign.version, lambda: {"campaign": name, "arms": campaign.arms})
 
 
-@router.post("/campaigns/{name}/arms", summary="Add an arm", **success(responses.Arm, examples.ARM, "Added.", 201))
+@route(router.post, "/arms", "Add an arm", responses.Arm, "Added.", 201)
 def add(request: Request, name: Name, body: requests.NewArm, user: Writer, key: Key = None) -> Any:
     """A new arm, or one that was removed, with all that was learned about it."""
     campaign = open_campaign(request, name)
@@ -38,11 +34,7 @@ def add(request: Request, name: Name, body: requests.NewArm, user: Writer, key: 
         return json_response(_arm(campaign, body.name), 201, {"Location": where})
 
 
-@router.patch(
-    "/campaigns/{name}/arms/{arm:path}",
-    summary="Pause, resume or bound an arm",
-    **success(responses.Arm, examples.ARM, "Changed."),
-)
+@route(router.patch, "/arms/{arm:path}", "Pause, resume or bound an arm", responses.Arm, "Changed.")
 def change(
     request: Request, name: Name, arm: ArmPath, body: requests.ChangeArm, user: Writer, key: Key = None
 ) -> Any:
@@ -60,11 +52,7 @@ def change(
         return json_response(_arm(campaign, arm))
 
 
-@router.delete(
-    "/campaigns/{name}/arms/{arm:path}",
-    summary="Remove an arm",
-    **success(responses.Arm, {**examples.ARM, "state": "removed"}, "Removed."),
-)
+@route(router.delete, "/arms/{arm:path}", "Remove an arm", responses.Arm, "Removed.", example=examples.REMOVED_ARM)
 def remove(request: Request, name: Name, arm: ArmPath, user: Writer, key: Key = None) -> Any:
     """Take the arm away. Outcomes of open tickets still count, and adding it again brings it back."""
     campaign = open_campaign(request, name)

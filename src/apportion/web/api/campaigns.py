@@ -12,8 +12,8 @@ from apportion._common import validation
 from apportion.campaigns.campaign import Campaign
 from apportion.errors import InvalidValue
 from apportion.policies.registry import policy_from_plain
-from apportion.web.api import examples, requests, responses
-from apportion.web.api.describe import PREFIX, Key, Limit, Name, success
+from apportion.web.api import requests, responses
+from apportion.web.api.describe import PREFIX, Key, Limit, Name, read, route
 from apportion.web.guard.users import Reader, Writer
 from apportion.web.shared import db_of, json_response, open_campaign, store_of, tagged, versions
 
@@ -23,11 +23,7 @@ router = APIRouter(prefix=PREFIX, tags=["campaigns"])
 LARGEST_FORECAST = 100_000
 
 
-@router.get(
-    "/campaigns",
-    summary="All campaigns",
-    **success(responses.Campaigns, examples.CAMPAIGNS, "Campaigns by name.", tagged=True),
-)
+@read(router, "/campaigns", "All campaigns", responses.Campaigns, "Campaigns by name.")
 def campaigns(
     request: Request,
     user: Reader,
@@ -71,9 +67,7 @@ def summary(request: Request, name: str, version: int) -> dict[str, Any]:
     return cached[name][1]
 
 
-@router.post(
-    "/campaigns", summary="Begin a campaign", **success(responses.Status, examples.STATUS, "The campaign began.", 201)
-)
+@route(router.post, "/campaigns", "Begin a campaign", responses.Status, "The campaign began.", 201)
 def create(request: Request, body: requests.NewCampaign, user: Writer, key: Key = None) -> Any:
     """Begin a campaign. What is left out of b and sigma is learned from the outcomes, or assumed; `notes` says."""
     options = body.model_dump()
@@ -83,33 +77,24 @@ def create(request: Request, body: requests.NewCampaign, user: Writer, key: Key 
     return json_response(campaign.status().to_dict(), 201, {"Location": where})
 
 
-@router.get(
-    "/campaigns/{name}",
-    summary="Where a campaign stands",
-    **success(responses.Status, examples.STATUS, "Where the campaign stands.", tagged=True),
-)
+@read(router, "/campaigns/{name}", "Where a campaign stands", responses.Status, "Where the campaign stands.")
 def status(request: Request, name: Name, user: Reader) -> Any:
     """Beliefs, open tickets and settings at one moment, and what to know in sentences."""
     campaign = open_campaign(request, name)
     return tagged(request, campaign.version, lambda: campaign.status().to_dict())
 
 
-@router.get(
-    "/campaigns/{name}/settings",
-    summary="Settings",
-    **success(responses.Settings, examples.SETTINGS, "The settings.", tagged=True),
-)
+@read(router, "/campaigns/{name}/settings", "Settings", responses.Settings, "The settings.")
 def settings(request: Request, name: Name, user: Reader) -> Any:
     """What the campaign is run by."""
     campaign = open_campaign(request, name)
     return tagged(request, campaign.version, lambda: campaign.settings)
 
 
-@router.patch(
-    "/campaigns/{name}/settings",
-    summary="Change settings",
-    **success(responses.Settings, examples.SETTINGS, "The settings after the change."),
-)
+@route(
+    router.patch, "/campaigns/{name}/settings", "Change settings", responses.Settings,
+    "The settings after the change.",
+)  # fmt: skip
 def change(request: Request, name: Name, body: requests.ChangeSettings, user: Writer, key: Key = None) -> Any:
     """Change the settings that are given, all of them or none; the rest stays."""
     changes = body.model_dump(exclude_unset=True)
@@ -118,31 +103,22 @@ def change(request: Request, name: Name, body: requests.ChangeSettings, user: Wr
     return json_response(open_campaign(request, name).change(key=key, **changes))
 
 
-@router.get(
-    "/campaigns/{name}/check",
-    summary="Check a campaign",
-    **success(responses.Check, examples.CHECK, "What was found; look at `ok`."),
-)
+@route(router.get, "/campaigns/{name}/check", "Check a campaign", responses.Check, "What was found; look at `ok`.")
 def check(request: Request, name: Name, user: Reader) -> Any:
     """Rebuild everything from the events and compare it with what is stored, bit for bit."""
     return json_response(open_campaign(request, name).check())
 
 
-@router.post(
-    "/campaigns/{name}/repair",
-    summary="Check and repair a campaign",
-    **success(responses.Check, examples.CHECK, "What was found before the repair."),
-)
+@route(
+    router.post, "/campaigns/{name}/repair", "Check and repair a campaign", responses.Check,
+    "What was found before the repair.",
+)  # fmt: skip
 def repair(request: Request, name: Name, user: Writer) -> Any:
     """The check; where snapshots do not agree with the events, they are made anew from them."""
     return json_response(open_campaign(request, name).check(repair=True))
 
 
-@router.get(
-    "/campaigns/{name}/forecast",
-    summary="Forecast",
-    **success(responses.Forecast, examples.FORECAST, "What each policy may earn.", tagged=True),
-)
+@read(router, "/campaigns/{name}/forecast", "Forecast", responses.Forecast, "What each policy may earn.")
 def forecast(
     request: Request,
     name: Name,

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
 
-from fastapi import FastAPI, Header, Path, Query
+from fastapi import APIRouter, FastAPI, Header, Path, Query
 from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
 
 from apportion._version import __version__
+from apportion.web.api import examples
 from apportion.web.api.responses import Problem
 from apportion.web.guard.problems import MEDIA_TYPE
 
 PREFIX = "/api/v1"
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Responses = dict[int | str, dict[str, Any]]
 
 INTRODUCTION = """\
 Campaigns over HTTP: everything the command line does with them.
@@ -61,19 +68,35 @@ def after(of: str) -> Any:
 _EXAMPLES: dict[str, Any] = {}
 
 
-def success(
-    model: Any, example: Any, description: str = "Done.", status: int = 200, *, tagged: bool = False, body: Any = None
-) -> dict[str, Any]:
-    """What a route says of its response when all is well; `tagged`: a read with an ETag; `body`: what it takes."""
+def example_response(example: Any, description: str, status: int = 200) -> Responses:
+    """The description of a response when all is well."""
     mark = f"example {len(_EXAMPLES)}"
     _EXAMPLES[mark] = example
+    return {status: {"description": description, "content": {"application/json": {"example": mark}}}}
+
+
+def route(
+    add: Callable[..., Callable[[Function], Function]], path: str, summary: str, model: type[BaseModel],
+    description: str = "Done.", status: int = 200, *, tagged: bool = False, body: Any = None, example: Any = None,
+) -> Callable[[Function], Function]:  # fmt: skip
+    """A route, `add`ed with what it says of its response when all is well.
+
+    The example is that of the model's name, unless another is given; `tagged`: a read with an ETag; `body`: what it
+    takes.
+    """
     taken = {"requestBody": {"required": True, "content": body}} if body else {}
-    return {
-        "response_model": model,
-        "status_code": status,
-        "responses": {status: {"description": description, "content": {"application/json": {"example": mark}}}},
-        "openapi_extra": {"x-tagged": tagged, **taken},
-    }
+    shown = example or getattr(examples, re.sub(r"(?<=.)(?=[A-Z])", "_", model.__name__).upper())
+    return add(
+        path, summary=summary, response_model=model, status_code=status,
+        responses=example_response(shown, description, status), openapi_extra={"x-tagged": tagged, **taken},
+    )  # fmt: skip
+
+
+def read(
+    router: APIRouter, path: str, summary: str, model: type[BaseModel], description: str
+) -> Callable[[Function], Function]:
+    """A read with an ETag."""
+    return route(router.get, path, summary, model, description, tagged=True)
 
 
 def refusal(description: str, kind: str, status: int, detail: str, error: str | None = None) -> dict[str, Any]:

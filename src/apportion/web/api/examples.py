@@ -31,6 +31,7 @@ SPLIT: dict[str, Any] = {
 }  # fmt: skip
 RECORDED: dict[str, Any] = {"campaign": "ads", "ticket": 7, "open": False, "open_tickets": 0}
 ARM: dict[str, Any] = {"name": "search", "state": "active", "minimum": 0.0, "maximum": 0.8}
+REMOVED_ARM = {**ARM, "state": "removed"}
 ARMS: dict[str, Any] = {"campaign": "ads", "arms": [ARM]}
 SETTINGS: dict[str, Any] = {
     **{name: setting.default for name, setting in settings.SETTINGS.items() if not setting.part_of},

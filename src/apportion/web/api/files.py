@@ -17,7 +17,7 @@ from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.files import Imported
 from apportion.errors import IncompatibleState, InvalidValue
 from apportion.web.api import examples, responses
-from apportion.web.api.describe import PREFIX, Key, Name, success
+from apportion.web.api.describe import PREFIX, Key, Name, route
 from apportion.web.guard.users import Reader, Writer
 from apportion.web.shared import CACHED, db_of, etag, json_response, open_campaign, unchanged
 
@@ -80,11 +80,10 @@ def _column(what: str) -> Any:
     return Query(description=f"The column of the {what}.", max_length=200)
 
 
-@router.post(
-    "/campaigns/{name}/import",
-    summary="Import a history",
-    **success(responses.Imported, examples.IMPORTED, "All rows were taken in.", body=_CSV_BODY),
-)
+@route(
+    router.post, "/campaigns/{name}/import", "Import a history", responses.Imported, "All rows were taken in.",
+    body=_CSV_BODY,
+)  # fmt: skip
 async def import_(
     request: Request,
     name: Name,
@@ -121,11 +120,10 @@ def import_content(campaign: Campaign, content: bytes, file: str, **options: Any
     return campaign.import_history(FileContent(file, content), **options)
 
 
-@router.post(
-    "/restore",
-    summary="Restore a campaign",
-    **success(responses.Restored, examples.RESTORED, "The campaign is back.", 201, body=_RESTORED_BODY),
-)
+@route(
+    router.post, "/restore", "Restore a campaign", responses.Restored, "The campaign is back.", 201,
+    body=_RESTORED_BODY,
+)  # fmt: skip
 async def restore(
     request: Request,
     user: Writer,

@@ -8,22 +8,18 @@ from fastapi import APIRouter, Query, Request
 
 from apportion.allocation.beliefs import Beliefs
 from apportion.campaigns.plain_data import relative_to
-from apportion.web.api import examples, responses
-from apportion.web.api.describe import LARGEST_WHOLE, PREFIX, Limit, Name, after, success
+from apportion.web.api import responses
+from apportion.web.api.describe import LARGEST_WHOLE, PREFIX, Limit, Name, after, read
 from apportion.web.guard.users import Reader
 from apportion.web.shared import open_campaign, tagged
 
-router = APIRouter(prefix=PREFIX, tags=["history"])
+router = APIRouter(prefix=f"{PREFIX}/campaigns/{{name}}", tags=["history"])
 
 # As many moments are shown by default, at most: enough for a chart as wide as a screen.
 MOMENTS = 120
 
 
-@router.get(
-    "/campaigns/{name}/history",
-    summary="History",
-    **success(responses.History, examples.HISTORY, "A page of the history.", tagged=True),
-)
+@read(router, "/history", "History", responses.History, "A page of the history.")
 def history(
     request: Request, name: Name, user: Reader, after: Annotated[int, after("ticket")] = 0, limit: Limit = 100
 ) -> Any:
@@ -38,11 +34,7 @@ def history(
     return tagged(request, campaign.version, content)
 
 
-@router.get(
-    "/campaigns/{name}/events",
-    summary="Everything that happened",
-    **success(responses.Events, examples.EVENTS, "A page of the log.", tagged=True),
-)
+@read(router, "/events", "Everything that happened", responses.Events, "A page of the log.")
 def events(
     request: Request, name: Name, user: Reader, after: Annotated[int, after("event")] = 0, limit: Limit = 100
 ) -> Any:
@@ -58,11 +50,7 @@ def events(
     return tagged(request, version, content)
 
 
-@router.get(
-    "/campaigns/{name}/beliefs",
-    summary="Beliefs",
-    **success(responses.Beliefs, examples.BELIEFS, "What is believed.", tagged=True),
-)
+@read(router, "/beliefs", "Beliefs", responses.Beliefs, "What is believed.")
 def beliefs(
     request: Request,
     name: Name,
@@ -81,10 +69,12 @@ def beliefs(
     return tagged(request, campaign.version, content)
 
 
-@router.get(
-    "/campaigns/{name}/beliefs/over-time",
-    summary="Beliefs over time",
-    **success(responses.OverTime, examples.OVER_TIME, "What was believed, from the beginning to today.", tagged=True),
+@read(
+    router,
+    "/beliefs/over-time",
+    "Beliefs over time",
+    responses.OverTime,
+    "What was believed, from the beginning to today.",
 )
 def over_time(
     request: Request,

@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from apportion.errors import InvalidValue
-from apportion.web.api.describe import refusal, success
+from apportion.web.api.describe import Responses, example_response, refusal
 from apportion.web.api.requests import RequestModel, field
 from apportion.web.guard.problems import problem
 from apportion.web.guard.users import Writer
@@ -74,8 +74,8 @@ FOUND = {
     "finding": "After 200 periods Recommended has lost the least: 6.1 on average; next is Thompson with 21.4.",
 }  # fmt: skip
 _FOUND_WORDS = "What was found; or, with `Accept: text/event-stream`, events: started, progress, result."
-_RESPONSES: dict[int | str, dict[str, Any]] = {
-    **success(None, FOUND, _FOUND_WORDS)["responses"],
+_RESPONSES: Responses = {
+    **example_response(FOUND, _FOUND_WORDS),
     429: refusal(
         "As many experiments run as may.", "about:blank", 429,
         "The laboratory runs 2 experiments at a time; got one more. Wait until one has ended, or cancel one, and run "

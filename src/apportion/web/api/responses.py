@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from apportion.campaigns import settings
-from apportion.campaigns.settings import SETTINGS
+from apportion.allocation import arms, beliefs
+from apportion.campaigns import check, events, files, forecast, history, settings
+from apportion.inference import learning
 
 Maybe = float | None
+Model = TypeVar("Model", bound=BaseModel)
 
 
 class ResponseModel(BaseModel):
@@ -18,19 +21,26 @@ class ResponseModel(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+def fields_of(record: Any, **own: Any) -> Callable[[type[Model]], type[Model]]:
+    """Give a model the fields of a record of the library; `own` are further ones, or of other types."""
+
+    def extend(model: type[Model]) -> type[Model]:
+        described = settings.SETTINGS if record is settings.Settings else {}
+        fields: dict[str, Any] = {
+            name: (typed, Field(description=described[name].help if name in described else None))
+            for name, typed in {**get_type_hints(record), **own}.items()
+        }
+        return create_model(model.__name__, __base__=model, __doc__=model.__doc__, __module__=__name__, **fields)
+
+    return extend
+
+
+@fields_of(learning.Learned, sigma=Maybe, sentence=str)
 class Learned(ResponseModel):
     """What the outcomes say about the noise: b with a 95% interval, σ, and the chance that b is above 1/2.
 
     A b that was given has no width; `sigma_given` says the same of σ.
     """
-
-    b: float
-    low: float
-    high: float
-    sigma: Maybe
-    above_half: float
-    sigma_given: bool
-    sentence: str
 
 
 class BeliefBasis(ResponseModel):
@@ -42,15 +52,9 @@ class BeliefBasis(ResponseModel):
     learned: Learned | None
 
 
+@fields_of(beliefs.Belief, mean=Maybe, low=Maybe, high=Maybe, probability_best=Maybe)
 class Belief(ResponseModel):
     """What is believed about an arm; null: not known yet."""
-
-    mean: Maybe
-    low: Maybe
-    high: Maybe
-    probability_best: Maybe
-    resource: float
-    information: float
 
 
 class ArmBelief(Belief):
@@ -87,13 +91,9 @@ class Recorded(ResponseModel):
     open_tickets: int
 
 
+@fields_of(arms.Arm, state=Literal["active", "paused", "removed"])
 class Arm(ResponseModel):
     """An arm: active, paused or removed, and the bounds on its share."""
-
-    name: str
-    state: Literal["active", "paused", "removed"]
-    minimum: float
-    maximum: float
 
 
 class Arms(ResponseModel):
@@ -114,19 +114,9 @@ class ArmStatus(Arm):
     information: Maybe = None
 
 
-def _settings() -> Any:
-    fields: dict[str, Any] = {
-        name: (typed, Field(description=SETTINGS[name].help if name in SETTINGS else None))
-        for name, typed in get_type_hints(settings.Settings).items()
-    }
-    says = "What a campaign is run by; `assumed` are those that nobody gave."
-    return create_model("Settings", __base__=ResponseModel, __doc__=says, __module__=__name__, **fields)
-
-
-if TYPE_CHECKING:  # made here, setting by setting
-    Settings = ResponseModel
-else:
-    Settings = _settings()
+@fields_of(settings.Settings)
+class Settings(ResponseModel):
+    """What a campaign is run by; `assumed` are those that nobody gave."""
 
 
 class Status(ResponseModel):
@@ -164,19 +154,9 @@ class Campaigns(ResponseModel):
     next: str | None
 
 
+@fields_of(history.Line, state=Literal["open", "recorded", "no data", "amended", "unused"])
 class Line(ResponseModel):
     """One arm in one split."""
-
-    ticket: int
-    date: str
-    arm: str
-    advised: float
-    amount: float
-    share: float
-    outcome: Maybe
-    state: Literal["open", "recorded", "no data", "amended", "unused"]
-    recorded: str | None
-    corrections: list[dict[str, Any]]
 
 
 class History(ResponseModel):
@@ -187,15 +167,9 @@ class History(ResponseModel):
     next: int | None
 
 
+@fields_of(events.Event)
 class Event(ResponseModel):
     """Something that happened."""
-
-    number: int
-    at: str
-    kind: str
-    ticket: int | None
-    payload: dict[str, Any]
-    key: str | None
 
 
 class Events(ResponseModel):
@@ -233,27 +207,14 @@ class OverTime(ResponseModel):
     moments: list[Moment]
 
 
+@fields_of(check.Check)
 class Check(ResponseModel):
     """Whether what is stored agrees with the events."""
 
-    ok: bool
-    events: int
-    tickets: int
-    snapshots: int
-    exact: bool
-    message: str
 
-
+@fields_of(forecast.PolicyForecast)
 class PolicyForecast(ResponseModel):
     """What one policy may earn and lose: means, and ranges from the 5% to the 95% quantile."""
-
-    policy: str
-    earned: float
-    earned_low: float
-    earned_high: float
-    regret: float
-    regret_low: float
-    regret_high: float
 
 
 class Forecast(ResponseModel):
@@ -268,14 +229,9 @@ class Forecast(ResponseModel):
     actual: Maybe = None
 
 
+@fields_of(files.Imported)
 class Imported(ResponseModel):
     """What an import did."""
-
-    file: str
-    rows: int
-    tickets: int
-    arms_added: list[str]
-    digest: str
 
 
 class Restored(ResponseModel):

@@ -9,19 +9,15 @@ from fastapi import APIRouter, Request
 
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.plain_data import split_content
-from apportion.web.api import examples, requests, responses
-from apportion.web.api.describe import PREFIX, Key, Name, Ticket, success
+from apportion.web.api import requests, responses
+from apportion.web.api.describe import PREFIX, Key, Name, Ticket, read, route
 from apportion.web.guard.users import Reader, Writer
 from apportion.web.shared import json_response, open_campaign, tagged
 
-router = APIRouter(prefix=PREFIX, tags=["splits"])
+router = APIRouter(prefix=f"{PREFIX}/campaigns/{{name}}", tags=["splits"])
 
 
-@router.post(
-    "/campaigns/{name}/splits",
-    summary="The next split",
-    **success(responses.Split, examples.SPLIT, "The split, with a ticket.", 201),
-)
+@route(router.post, "/splits", "The next split", responses.Split, "The split, with a ticket.", 201)
 def split(request: Request, name: Name, user: Writer, body: requests.AskSplit | None = None, key: Key = None) -> Any:
     """Split the campaign's budget, or another that is given here. Earlier tickets may be open."""
     campaign = open_campaign(request, name)
@@ -32,22 +28,14 @@ def split(request: Request, name: Name, user: Writer, body: requests.AskSplit | 
     return json_response(split_content(name, unit, given), 201, {"Location": where})
 
 
-@router.get(
-    "/campaigns/{name}/splits/{ticket}",
-    summary="A split explained",
-    **success(responses.Split, examples.SPLIT, "The split as it was given.", tagged=True),
-)
+@read(router, "/splits/{ticket}", "A split explained", responses.Split, "The split as it was given.")
 def explain(request: Request, name: Name, ticket: Ticket, user: Reader) -> Any:
     """The split of a ticket with the beliefs and reasons of its time."""
     campaign = open_campaign(request, name)
     return tagged(request, campaign.version, lambda: split_content(name, campaign.unit, campaign.explain(ticket)))
 
 
-@router.post(
-    "/campaigns/{name}/splits/{ticket}/outcomes",
-    summary="Record outcomes",
-    **success(responses.Recorded, examples.RECORDED, "Recorded."),
-)
+@route(router.post, "/splits/{ticket}/outcomes", "Record outcomes", responses.Recorded, "Recorded.")
 def record(
     request: Request, name: Name, ticket: Ticket, body: requests.Outcomes, user: Writer, key: Key = None
 ) -> Any:
@@ -58,11 +46,7 @@ def record(
         return json_response(_recorded(campaign, ticket))
 
 
-@router.patch(
-    "/campaigns/{name}/splits/{ticket}/outcomes",
-    summary="Correct outcomes",
-    **success(responses.Recorded, examples.RECORDED, "Corrected."),
-)
+@route(router.patch, "/splits/{ticket}/outcomes", "Correct outcomes", responses.Recorded, "Corrected.")
 def amend(
     request: Request, name: Name, ticket: Ticket, body: requests.Outcomes, user: Writer, key: Key = None
 ) -> Any:
@@ -73,11 +57,7 @@ def amend(
         return json_response(_recorded(campaign, ticket))
 
 
-@router.post(
-    "/campaigns/{name}/splits/{ticket}/close",
-    summary="Close a split",
-    **success(responses.Recorded, examples.RECORDED, "Nothing more is expected."),
-)
+@route(router.post, "/splits/{ticket}/close", "Close a split", responses.Recorded, "Nothing more is expected.")
 def close(request: Request, name: Name, ticket: Ticket, user: Writer, key: Key = None) -> Any:
     """No result will come for what is still open of a ticket."""
     campaign = open_campaign(request, name)

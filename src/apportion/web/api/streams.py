@@ -11,7 +11,7 @@ from starlette.responses import StreamingResponse
 from apportion._version import __version__
 from apportion.web.api import examples, responses
 from apportion.web.api.campaigns import checksum
-from apportion.web.api.describe import PREFIX, Name, success
+from apportion.web.api.describe import PREFIX, Name, route
 from apportion.web.changes import Changes
 from apportion.web.guard.users import Reader
 from apportion.web.shared import json_response, open_campaign, store_of, versions
@@ -32,7 +32,7 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.get("/version", summary="Release and user", **success(responses.Version, examples.VERSION))
+@route(router.get, "/version", "Release and user", responses.Version)
 async def version(request: Request, user: Reader) -> Any:
     """The release that answers, and the name and scope of your token."""
     return json_response({"version": __version__, "visitor": user.name, "scope": user.scope})
