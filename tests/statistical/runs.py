@@ -7,8 +7,7 @@ import numpy as np
 from apportion._common.compiled import compiled
 from apportion.model.sums import Sums
 from apportion.simulation.engines.dense import play
-from apportion.simulation.engines.records import Generators, instance_record, make_schedule
-from apportion.simulation.engines.trace import empty_traces, trace_of
+from apportion.simulation.engines.records import Generators, empty_traces, instance_record, make_schedule, trace_of
 
 
 class Runs(NamedTuple):

@@ -14,8 +14,8 @@ from apportion.model.law import Instance
 from apportion.policies import Policy
 from apportion.policies.contract import is_ours
 from apportion.simulation.engines.dense import Dense
+from apportion.simulation.engines.records import empty_traces
 from apportion.simulation.engines.streams import streams
-from apportion.simulation.engines.trace import empty_traces
 from apportion.simulation.executors import reason_of
 from apportion.simulation.task import require_shares
 

@@ -42,8 +42,7 @@ from apportion.policies import Policy, find_policy
 from apportion.simulation.candidates import Informed, require_fit
 from apportion.simulation.executors import reason_of
 from apportion.simulation.families import means_of
-from apportion.simulation.memory import require_memory
-from apportion.simulation.plan import LONGEST_HORIZON, Plan, make_plan
+from apportion.simulation.plan import LONGEST_HORIZON, Plan, make_plan, require_memory
 from apportion.simulation.user_policy import load_module
 
 _DEFAULTS = {"replications": 100, "seed": 0}

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +16,8 @@ from apportion._common import validation
 from apportion.model.law import Instance
 from apportion.policies import Policy
 from apportion.simulation.candidates import Informed, policy_on, read_candidate, require_fit
-from apportion.simulation.engines.leaping.eligibility import refusal, why_not
-from apportion.simulation.engines.trace import VARIABLES
-from apportion.simulation.memory import require_memory
+from apportion.simulation.engines.leaping.leap import require_leaping, why_not
+from apportion.simulation.engines.records import VARIABLES
 from apportion.simulation.task import Task
 
 # Replications per task: small enough to spread over workers and to lose little when one dies.
@@ -29,6 +31,12 @@ DEFAULT_VARIABLES = ("regret", "reward")
 DEFAULT_CHECKPOINTS = 50
 MOST_CHECKPOINTS = 1_000_000
 LONGEST_HORIZON = 10**15
+
+# Results may take this part of the memory.
+LARGEST_PART = 0.5
+BYTES_PER_VALUE = 8
+# Taken for the memory of a machine that does not say: 16 GiB.
+ASSUMED_BYTES = 2.0**34
 
 
 class Job(NamedTuple):
@@ -150,8 +158,8 @@ def make_plan(
     for candidate in candidates:
         for index, world in enumerate(worlds):
             require_fit(candidate, world, total, rehearse=index == 0)
-            if chosen == "leap" and (reason := why_not(policy_on(candidate, world), world, total, plan.common)):
-                raise refusal(reason)
+            if chosen == "leap":
+                require_leaping(policy_on(candidate, world), world, total, plan.common)
     return plan
 
 
@@ -186,3 +194,37 @@ def _checkpoints(periods: int | Sequence[int] | None, horizon: int) -> tuple[int
     if not listed:
         raise validation.refuse("periods", "a number, or periods up to the horizon", periods)
     return tuple(listed)
+
+
+def needed_bytes(plan: Plan) -> int:
+    """How much memory the result of a plan takes."""
+    shapes = (VARIABLES[name].shape(len(plan.checkpoints), plan.most_arms) for name in plan.variables)
+    runs = plan.replications * len(plan.policies) * len(plan.instances)
+    return BYTES_PER_VALUE * runs * sum(map(math.prod, shapes))
+
+
+def require_memory(plans: Sequence[Plan]) -> None:
+    """Refuse plans whose results would not fit."""
+    needed = sum(needed_bytes(plan) for plan in plans)
+    available = _available_bytes()
+    if needed > LARGEST_PART * available:
+        raise validation.refuse(
+            "replications",
+            f"few enough for memory: half of {_size(available)}; fewer `periods` or less to `record` help",
+            f"{plans[0].replications:,}, which need {_size(needed)}",
+        )
+
+
+def _available_bytes() -> float:
+    """The bytes this machine has, or this container may use."""
+    if not hasattr(os, "sysconf"):
+        return ASSUMED_BYTES
+    machine = float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    try:
+        return min(machine, float(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    except (OSError, ValueError):  # not in a container, or "max"
+        return machine
+
+
+def _size(count: float) -> str:
+    return f"{count / 1e9:,.3g} GB" if count < 1e15 else f"{count / 1e9:.1e} GB"

@@ -16,8 +16,8 @@ from apportion._common import files
 from apportion.errors import Conflict, InvalidValue, SimulationFailed
 from apportion.simulation.definition import Definition
 from apportion.simulation.executors import Store, execute
-from apportion.simulation.gather import gather
 from apportion.simulation.result import Result
+from apportion.simulation.simulate import gather
 from apportion.simulation.task import Arrays, Task
 
 # A draft that is older than this belongs to a run that was killed.

@@ -19,8 +19,9 @@ from apportion.errors import IncompatibleState, InvalidValue
 from apportion.model.law import Instance
 from apportion.policies import Policy
 from apportion.simulation.engines.dense import Dense
+from apportion.simulation.engines.leaping.leap import Leap
+from apportion.simulation.engines.records import LEAP_VARIABLES, empty_traces
 from apportion.simulation.engines.streams import streams
-from apportion.simulation.engines.trace import LEAP_VARIABLES, empty_traces
 from apportion.simulation.user_policy import code_of, source_digest
 
 Arrays = dict[str, NDArray[Any]]
@@ -81,18 +82,18 @@ class Task:
 
 def run_task(task: Task) -> Arrays:
     """Run the task; arrays by name with the replications first."""
-    return _ENGINES[task.engine](task)
-
-
-def _run_dense(task: Task) -> Arrays:
     traces = empty_traces(task.runs, len(task.checkpoints), task.instance.arms, task.variables)
-    instance, policy = task.instance.to_dict(), task.policy.to_dict()
-    own = streams(["policy", policy, instance], task.seed, task.first, task.last)
-    common = streams(["noise", instance], task.seed, task.first, task.last) if task.common else None
-    Dense(task.policy, task.instance, task.horizon, task.checkpoints).run(own, traces, common)
-    require_shares(task.policy, task.checkpoints, traces.regret)
+    instance, policy, replications = task.instance.to_dict(), task.policy.to_dict(), (task.first, task.last)
+    run = task.policy, task.instance, task.horizon, task.checkpoints
     found = traces._asdict()
-    return {name: found[name] for name in task.variables}
+    if task.engine == "leap":
+        found |= Leap(*run).run(streams(["leap", policy, instance], task.seed, *replications), traces)._asdict()
+    else:
+        own = streams(["policy", policy, instance], task.seed, *replications)
+        common = streams(["noise", instance], task.seed, *replications) if task.common else None
+        Dense(*run).run(own, traces, common)
+        require_shares(task.policy, task.checkpoints, traces.regret)
+    return {name: found[name] for name in task.returns}
 
 
 def require_shares(policy: Policy, checkpoints: Sequence[int], regret: NDArray[np.float64]) -> None:
@@ -103,19 +104,6 @@ def require_shares(policy: Policy, checkpoints: Sequence[int], regret: NDArray[n
             f"The shares of {policy.label} must be of at least 0 and add up to 1; in period "
             f"{checkpoints[int(np.argmax(invalid))]} they do not. `apportion.testing.check_policy` says more."
         )
-
-
-def _run_leap(task: Task) -> Arrays:
-    from apportion.simulation.engines.leaping.leap import Leap
-
-    traces = empty_traces(task.runs, len(task.checkpoints), task.instance.arms, task.variables)
-    own = streams(["leap", task.policy.to_dict(), task.instance.to_dict()], task.seed, task.first, task.last)
-    tally = Leap(task.policy, task.instance, task.horizon, task.checkpoints).run(own, traces)
-    found = {**traces._asdict(), **tally._asdict()}
-    return {name: found[name] for name in task.returns}
-
-
-_ENGINES = {"dense": _run_dense, "leap": _run_leap}
 
 
 def run_elsewhere(task: Task, code: str) -> Arrays:

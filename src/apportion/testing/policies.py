@@ -17,8 +17,8 @@ from apportion.model.sums import Floats, Grid, Sums, no_sums, observe, powers_of
 from apportion.policies import Policy, policy_from_dict
 from apportion.policies.contract import Period, decide, decide_now
 from apportion.simulation.engines.dense import Dense
+from apportion.simulation.engines.records import empty_traces
 from apportion.simulation.engines.streams import streams
-from apportion.simulation.engines.trace import empty_traces
 
 # A policy, or a function from the number of arms to one.
 PolicyMaker = Policy | Callable[[int], Policy]

@@ -9,8 +9,8 @@ import apportion as ap
 from apportion.policies.index import IndexPolicy
 from apportion.simulation.engines.batched import LARGEST_BATCH, can_run_batched
 from apportion.simulation.engines.dense import Dense
+from apportion.simulation.engines.records import empty_traces
 from apportion.simulation.engines.streams import streams
-from apportion.simulation.engines.trace import empty_traces
 
 WORLD = ap.Instance((1.0, 0.9, 0.5, 0.2), b=0.4, sigma=0.7)
 

@@ -12,8 +12,8 @@ from scipy import stats
 import apportion as ap
 from apportion.simulation import plan
 from apportion.simulation.engines.dense import Dense
+from apportion.simulation.engines.records import empty_traces
 from apportion.simulation.engines.streams import restart, streams
-from apportion.simulation.engines.trace import empty_traces
 
 WORLD = ap.Instance((1.0, 0.75, 0.6, 0.2), b=0.75, sigma=0.5)
 EVERYTHING = ("regret", "reward", "shares", "leader", "active", "eliminated")

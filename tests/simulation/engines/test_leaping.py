@@ -15,19 +15,25 @@ from apportion.model.sums import powers_of
 from apportion.policies.elimination import ANYTIME, elimination_radius
 from apportion.simulation.engines.dense import Dense
 from apportion.simulation.engines.leaping.crossings import event_bound, largest_sag
-from apportion.simulation.engines.leaping.eligibility import LONGEST_HORIZON, POLICIES, why_not
-from apportion.simulation.engines.leaping.increments import amounts_spent, fill_power_sums, walk_exponent
-from apportion.simulation.engines.leaping.intervals import LEADER, OTHERS, WALK_VARIANCE, Interval, make_workspace
-from apportion.simulation.engines.leaping.leap import TOLERANCE, Leap
+from apportion.simulation.engines.leaping.increments import (
+    LEADER,
+    OTHERS,
+    WALK_VARIANCE,
+    Interval,
+    amounts_spent,
+    fill_power_sums,
+    make_workspace,
+    walk_exponent,
+)
+from apportion.simulation.engines.leaping.leap import LONGEST_HORIZON, POLICIES, TOLERANCE, Leap, why_not
 from apportion.simulation.engines.leaping.power_sums import (
     power_sum,
     sum_of_falling_shares,
     sum_of_leading_shares,
     sum_of_powers,
 )
-from apportion.simulation.engines.records import instance_record
+from apportion.simulation.engines.records import empty_traces, instance_record
 from apportion.simulation.engines.streams import streams
-from apportion.simulation.engines.trace import empty_traces
 from apportion.simulation.sweep import FolderStore
 from apportion.simulation.task import Task, run_task
 

@@ -14,13 +14,16 @@ from apportion.simulation.engines.batched import can_run_batched, play_batched
 from apportion.simulation.engines.records import (
     Generators,
     Randomness,
+    Trace,
     instance_record,
     make_schedule,
+    note_active,
     policy_state,
     reset,
+    trace_of,
+    write_checkpoint,
 )
 from apportion.simulation.engines.streams import Streams, restart
-from apportion.simulation.engines.trace import Trace, note_active, trace_of, write_checkpoint
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""What the engines are given, as compiled code sees it: records (NamedTuples) of numbers, arrays and generators.
+"""What the engines are given and what they write, as compiled code sees it: records of numbers, arrays, generators.
 
 An engine's loop takes the arrays it reads out of these records once, before its first period: a record that is passed
 on to a helper is reference-counted array by array, which a hot loop would pay for in every period.
@@ -6,7 +6,9 @@ on to a helper is reference-counted array by array, which a hot loop would pay f
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
+from collections.abc import Collection
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,11 @@ from apportion.model.law import Instance
 from apportion.model.sums import Floats, rows_of, sums_over
 from apportion.policies.contract import Policy
 from apportion.simulation.engines.streams import Streams
+
+# Shares may miss 1 by rounding only.
+SUM_TOLERANCE: Final = 1e-9
+# Active are the arms that get at least this part of what the leader gets.
+ACTIVE_FRACTION: Final = 0.5
 
 
 class InstanceRecord(NamedTuple):
@@ -91,3 +98,104 @@ def reset(state: Any, memory: Any) -> None:
             state.table[row, arm] = 0.0
     for arm in range(len(memory)):
         memory[arm] = state.initial_memory[arm]
+
+
+class Variable(NamedTuple):
+    """What can be recorded: its dimensions besides those of a run, its type, and the value where there is none."""
+
+    dimensions: tuple[str, ...] = ("period",)
+    dtype: Any = np.float64
+    missing: Any = np.nan
+
+    def shape(self, checkpoints: int, arms: int) -> tuple[int, ...]:
+        """The length of each dimension."""
+        return tuple(checkpoints if name == "period" else arms for name in self.dimensions)
+
+
+# The fields of `Trace`.
+VARIABLES = {
+    "regret": Variable(),
+    "reward": Variable(),
+    "shares": Variable(("period", "arm")),
+    "leader": Variable(dtype=np.int32, missing=-1),
+    "active": Variable(("period", "arm"), np.bool_, False),
+    "eliminated": Variable(("arm",)),
+}
+# What a leaping run says of itself, asked or not; see `leap.Tally`.
+LEAP_VARIABLES = {"changes": Variable(()), "leap_error": Variable(())}
+
+
+class Trace(NamedTuple):
+    """What is recorded of a run: arrays (checkpoints,) or (checkpoints, arms), of length 0 where not wanted.
+
+    `eliminated` is one number per arm: the last period in which it was active, 0 if it stayed, NaN if it never was.
+    The traces of a block of runs have one more axis, which comes first.
+    """
+
+    regret: Floats
+    reward: Floats
+    shares: Floats
+    leader: NDArray[np.int32]
+    active: NDArray[np.bool_]
+    eliminated: Floats
+
+    @property
+    def without_arms(self) -> bool:
+        """Whether only regret and reward are wanted."""
+        return not any(values.size for values in (self.shares, self.leader, self.active, self.eliminated))
+
+
+def empty_traces(runs: int, checkpoints: int, arms: int, wanted: Collection[str] = ("regret", "reward")) -> Trace:
+    """Arrays for the traces of some runs; what is not wanted has length 0 in its second axis, and is left out."""
+    arrays = {}
+    for name, variable in VARIABLES.items():
+        first, *rest = variable.shape(checkpoints, arms)
+        arrays[name] = np.full((runs, first if name in wanted else 0, *rest), variable.missing, variable.dtype)
+    return Trace(**arrays)
+
+
+@kernel
+def trace_of(traces: Any, run: int) -> Trace:
+    """The trace of one run among those of a block."""
+    return Trace(
+        traces.regret[run], traces.reward[run], traces.shares[run], traces.leader[run], traces.active[run],
+        traces.eliminated[run],
+    )  # fmt: skip
+
+
+@kernel
+def note_active(number: int, horizon: int, shares: Any, eliminated: Any) -> None:
+    """Note the arms that are active in this period, until which none of them is eliminated."""
+    largest = shares[0]
+    for arm in range(len(shares)):
+        largest = max(largest, shares[arm])
+    for arm in range(len(shares)):
+        if shares[arm] >= ACTIVE_FRACTION * largest:
+            eliminated[arm] = number if number < horizon else 0
+
+
+@kernel
+def write_checkpoint(trace: Any, checkpoint: int, regret: float, reward: float, shares: Any) -> None:
+    """Write what is wanted at a checkpoint (its index); the regret of invalid shares is NaN: it is noticed."""
+    total = 0.0
+    valid = True
+    for arm in range(len(shares)):
+        total += shares[arm]
+        valid = valid and shares[arm] >= 0.0
+    if len(trace.regret) > 0:
+        trace.regret[checkpoint] = regret if valid and abs(total - 1.0) <= SUM_TOLERANCE else math.nan
+    if len(trace.reward) > 0:
+        trace.reward[checkpoint] = reward
+    if len(trace.shares) > 0:
+        for arm in range(len(shares)):
+            trace.shares[checkpoint, arm] = shares[arm]
+    if len(trace.leader) > 0 or len(trace.active) > 0:
+        leader = 0
+        for arm in range(len(shares)):
+            if shares[arm] > shares[leader]:
+                leader = arm
+        if len(trace.leader) > 0:
+            trace.leader[checkpoint] = leader
+        if len(trace.active) > 0:
+            for arm in range(len(shares)):
+                trace.active[checkpoint, arm] = shares[arm] >= ACTIVE_FRACTION * shares[leader]

@@ -18,8 +18,7 @@ from apportion.policies.elimination import SuccessiveElimination
 from apportion.policies.greedy import EpsilonGreedy
 from apportion.reporting.html import shown
 from apportion.simulation.engines.dense import play
-from apportion.simulation.engines.records import Generators, instance_record, make_schedule
-from apportion.simulation.engines.trace import empty_traces, trace_of
+from apportion.simulation.engines.records import Generators, empty_traces, instance_record, make_schedule, trace_of
 from apportion.studies.curves import Curve, Labels, Panel, draw_panels
 from apportion.studies.page import Block, Figure, Picture, Table, Text, with_error
 from apportion.studies.paper.runs import final_regret, world

@@ -12,8 +12,8 @@ from apportion import theory
 from apportion._common.formatting import readable
 from apportion.model.law import Instance
 from apportion.model.sums import Floats
-from apportion.simulation.gather import gather
 from apportion.simulation.plan import Job, Plan
+from apportion.simulation.simulate import gather
 from apportion.theory.guarantee import guaranteed_regret
 from apportion.web.laboratory.chunks import Part
 from apportion.web.laboratory.limits import MARKS

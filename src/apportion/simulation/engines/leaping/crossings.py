@@ -12,12 +12,9 @@ import math
 from typing import Any
 
 from apportion._common.compiled import generic, implements, kernel
-from apportion.policies.elimination import ANYTIME, CONE, SuccessiveElimination, elimination_radius
-from apportion.policies.full_feedback import FollowTheLeader
-from apportion.policies.greedy import EpsilonGreedy
-from apportion.policies.oracle import Oracle
-from apportion.policies.uniform import Uniform
-from apportion.simulation.engines.leaping.intervals import LEADER, OTHERS, WALK_VARIANCE
+from apportion.policies import EpsilonGreedy, FollowTheLeader, Oracle, SuccessiveElimination, Uniform
+from apportion.policies.elimination import ANYTIME, CONE, elimination_radius
+from apportion.simulation.engines.leaping.increments import LEADER, OTHERS, WALK_VARIANCE
 
 
 @generic

@@ -14,6 +14,7 @@ misses any is at most the sum of its accepted bounds, which is reported.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -22,24 +23,66 @@ from numpy.typing import NDArray
 from apportion._common import validation
 from apportion._common.compiled import compiled, kernel
 from apportion.model.law import Instance
+from apportion.model.noise import Gaussian
 from apportion.model.sums import Floats, powers_of
+from apportion.policies import EpsilonGreedy, FollowTheLeader, Oracle, SuccessiveElimination, Uniform
 from apportion.policies.contract import Period, Policy, allocate
 from apportion.simulation.engines.leaping.crossings import event_bound
-from apportion.simulation.engines.leaping.eligibility import refusal, why_not
 from apportion.simulation.engines.leaping.increments import (
+    Interval,
     add_interval,
     amounts_spent,
     bisect_increments,
     fill_power_sums,
+    make_workspace,
     sample_increments,
     walk_exponent,
 )
-from apportion.simulation.engines.leaping.intervals import Interval, make_workspace
-from apportion.simulation.engines.records import instance_record, make_schedule, policy_state, reset
+from apportion.simulation.engines.records import (
+    ACTIVE_FRACTION,
+    Trace,
+    instance_record,
+    make_schedule,
+    note_active,
+    policy_state,
+    reset,
+    trace_of,
+    write_checkpoint,
+)
 from apportion.simulation.engines.streams import Streams, restart
-from apportion.simulation.engines.trace import ACTIVE_FRACTION, Trace, note_active, trace_of, write_checkpoint
 
 TOLERANCE: Final = 1e-9
+LONGEST_HORIZON: Final = 10**12
+POLICIES: Final = (SuccessiveElimination, EpsilonGreedy, FollowTheLeader, Uniform, Oracle)
+
+# Variances beyond this would leave the range of floats.
+_LARGEST_VARIANCE = 1e140
+
+
+def why_not(policy: Policy, instance: Instance, horizon: int, common: bool = False) -> str | None:
+    """Why leaping cannot simulate this, as the object of "for …"; None where it can."""
+    if type(policy) not in POLICIES:  # a subclass may decide by another rule
+        names = ", ".join(cls.__name__ for cls in POLICIES)
+        return f"{policy.label}, whose shares are not fixed between events as those of {names} are"
+    if not isinstance(instance.noise, Gaussian):
+        return f"{instance.noise.name} noise, of which only the Gaussian kind adds up to itself"
+    if common:
+        return "`common` noise, which is drawn period by period"
+    if horizon > LONGEST_HORIZON:
+        return f"horizons beyond {LONGEST_HORIZON:.0e}"
+    if isinstance(policy, EpsilonGreedy):
+        exponent = policy.prepared(instance.arms, horizon).exponent
+        smallest = exponent * math.log(horizon) + math.log(instance.arms)
+        if (2.0 - 2.0 * instance.b) * smallest > math.log(_LARGEST_VARIANCE):
+            where = f"{policy.label} on {instance.label}"
+            return f"{where}, where shares get too small for their information to be counted"
+    return None
+
+
+def require_leaping(policy: Policy, instance: Instance, horizon: int, common: bool = False) -> None:
+    """Refuse what leaping cannot simulate."""
+    if reason := why_not(policy, instance, horizon, common):
+        raise validation.refuse("engine", f"'dense' or 'auto' for {reason}", "leap")
 
 
 class Tally(NamedTuple):
@@ -111,9 +154,8 @@ def leap(policy: Any, sums: Any, instance: Any, schedule: Any, rng: Any, work: A
         top = depth - 1
         for row in range(top, top - fresh, -1):
             first = time if row == top else ends[row + 1]
-            fill_power_sums(
-                policy, Interval(row, first, ends[row], leader, powers), time, exponent, b, with_reward, work
-            )
+            part = Interval(row, first, ends[row], leader, powers)
+            fill_power_sums(policy, part, time, exponent, b, with_reward, work)
         interval = Interval(top, time, ends[top], leader, powers)
         if fresh == 1:
             sample_increments(interval, rng, work)
@@ -177,8 +219,7 @@ class Leap:
         plain: bool = False,
         tolerance: float = TOLERANCE,
     ) -> None:
-        if reason := why_not(policy, instance, horizon):
-            raise refusal(reason)
+        require_leaping(policy, instance, horizon)
         tolerance = validation.number("tolerance", tolerance, above=0.0, below=1.0)
         self._policy, self._arms = policy, instance.arms
         self._schedule = make_schedule(horizon, checkpoints, tolerance)

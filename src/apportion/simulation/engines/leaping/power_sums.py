@@ -11,12 +11,8 @@ import math
 from typing import Any
 
 from apportion._common.compiled import generic, implements, kernel
-from apportion.policies.elimination import SuccessiveElimination
-from apportion.policies.full_feedback import FollowTheLeader
-from apportion.policies.greedy import EpsilonGreedy
-from apportion.policies.oracle import Oracle
+from apportion.policies import EpsilonGreedy, FollowTheLeader, Oracle, SuccessiveElimination, Uniform
 from apportion.policies.shared import SMALLEST_SHARE, power_floor
-from apportion.policies.uniform import Uniform
 
 # Terms of sums up to here are added one by one: from here on Euler–Maclaurin has a relative error below 1e-13 for
 # the exponents in use.
