@@ -113,13 +113,12 @@ class Page:
             numbers = name in right or all(isinstance(value, Real) for value in flat.iloc[:, index])
             long = not numbers and any(len(row[index]) > LONG_CELL for row in texts)
             marks.append("" if numbers else "word long" if long else "word")
-        lines = [_row("th", heads, marks, ' scope="col"')]
-        lines += [_row("td", row, marks) for row in texts]
         above = f'<p class="caption">{escape(caption)}</p>\n' if caption else ""  # outside, or it would scroll along
-        body = "\n".join(lines[1:])
+        head = _row("th", heads, marks, ' scope="col"')
+        body = "\n".join(_row("td", row, marks) for row in texts)
         return self._add(
             f'{above}<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption or "table")}">\n'
-            f"<table>\n<thead>\n{lines[0]}\n</thead>\n<tbody>\n{body}\n</tbody></table></div>"
+            f"<table>\n<thead>\n{head}\n</thead>\n<tbody>\n{body}\n</tbody></table></div>"
         )
 
     def figure(self, figure: Figure, caption: str = "") -> Self:
@@ -248,22 +247,15 @@ def pretty(value: Any, depth: int = 0, width: int = 96) -> str:
 
 
 def _row(tag: str, cells: list[str], marks: list[str], more: str = "") -> str:
-    classes = (f' class="{mark}"' if mark else "" for mark in marks)
-    return (
-        "<tr>" + "".join(f"<{tag}{more}{own}>{escape(text)}</{tag}>" for text, own in zip(cells, classes)) + "</tr>"
-    )
+    starts = (f'<{tag}{more} class="{mark}">' if mark else f"<{tag}{more}>" for mark in marks)
+    return "<tr>" + "".join(f"{start}{escape(text)}</{tag}>" for start, text in zip(starts, cells)) + "</tr>"
 
 
 def _extent(result: Result) -> str:
     sizes = result.dataset.sizes
-    parts = [
-        f"{sizes[name]:,} {word if sizes[name] == 1 else plural}"
-        for name, word, plural in (
-            ("policy", "policy", "policies"),
-            ("instance", "world", "worlds"),
-            ("replication", "run each", "runs each"),
-        )
-    ]
+    words = ("policy", "policies"), ("world", "worlds"), ("run each", "runs each")
+    counts = (sizes[name] for name in ("policy", "instance", "replication"))
+    parts = (f"{count:,} {one if count == 1 else many}" for count, (one, many) in zip(counts, words))
     return f"{', '.join(parts)}, {int(result.dataset['period'].values[-1]):,} periods."
 
 

@@ -54,8 +54,7 @@ def draw_panels(
     labels: Labels, panels: Sequence[Panel], *, log_x: bool = False, log_y: bool = True, share: bool = False
 ) -> Figure:
     """All panels on one canvas; the curves of a single one are named at their ends, not in a legend."""
-    from apportion.reporting.figures.canvas import AxisRange, new_canvas
-    from apportion.reporting.figures.scales import log_axis
+    from apportion.reporting.figures.canvas import AxisRange, log_axis, new_canvas
     from apportion.reporting.figures.style import FAINT, look, picture_style
 
     with picture_style():

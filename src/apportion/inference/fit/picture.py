@@ -9,8 +9,7 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter
 
 from apportion.inference.fit.words import halved
-from apportion.reporting.figures.canvas import new_canvas
-from apportion.reporting.figures.scales import log_axis, plain_axis
+from apportion.reporting.figures.canvas import log_axis, new_canvas, plain_axis
 from apportion.reporting.figures.style import FAINT, INK, PALETTE, SMALL, picture_style
 
 if TYPE_CHECKING:

@@ -9,10 +9,8 @@ from apportion._common import optional
 
 optional.require("plot")  # before the modules below import matplotlib
 
-from apportion.reporting.figures.by_parameter import regret_against  # noqa: E402
-from apportion.reporting.figures.distribution import final_regret_distribution  # noqa: E402
-from apportion.reporting.figures.exponent import fitted_exponent  # noqa: E402
-from apportion.reporting.figures.over_time import regret_over_time  # noqa: E402
+from apportion.reporting.figures.data import fitted_exponent  # noqa: E402
+from apportion.reporting.figures.regret import final_regret_distribution, regret_against, regret_over_time  # noqa: E402
 from apportion.reporting.figures.shares import shares_over_time  # noqa: E402
 from apportion.reporting.figures.style import DASHES, HATCHES, MARKERS, PALETTE, Look, look, save, svg  # noqa: E402
 

@@ -58,17 +58,10 @@ def bounds_of(result: Result, world: World, periods: Any, names: list[str]) -> l
 
 def guarantee(kind: Mapping[str, Any], world: World) -> float | None:
     """What a policy loses at most by the horizon, where a theorem covers its parameters and the noise."""
-    facts = world.facts
     if world.means is None:
         return None
-    return guaranteed_regret(
-        kind,
-        world.means,
-        b=facts["b"],
-        sigma=facts["sigma"],
-        horizon=world.horizon,
-        proxy=world.proxy,
-    )
+    law = {"b": world.facts["b"], "sigma": world.facts["sigma"]}
+    return guaranteed_regret(kind, world.means, **law, horizon=world.horizon, proxy=world.proxy)
 
 
 def lower_curve(group: list[WorldFinals], parameter: str) -> tuple[Floats, Floats] | None:

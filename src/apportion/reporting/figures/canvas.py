@@ -1,23 +1,21 @@
-"""The canvas that pictures are drawn on: a headline, a line of facts, panels, and names beside the lines."""
+"""The canvas that pictures are drawn on: a headline, a line of facts, panels, axes, and names beside the lines."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from apportion.reporting.figures.bounds import Bound
 from apportion.reporting.figures.data import Floats
 from apportion.reporting.figures.phrases import as_text, balanced
-from apportion.reporting.figures.scales import log_axis, plain_axis
 from apportion.reporting.figures.style import FAINT, GRID, INK, LARGE, SMALL
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MOST_PANELS = 6
 
@@ -119,18 +117,11 @@ class Canvas:
         join = {"arrowstyle": "-", "color": FAINT, "lw": 0.7, "shrinkA": 2, "shrinkB": 1, "relpos": (0.0, 0.5)}
         alone = len(self.axes) == 1
         ax.annotate(
-            as_text(end.text),
-            xy=(last, end.y) if drawn else (1.0, 0.0),
-            xycoords="data" if drawn else "axes fraction",
-            xytext=(1.045 if alone else 1.06, centre),
-            textcoords="axes fraction",
-            va="center",
-            ha="left",
-            fontsize=SMALL if alone else SMALL - 1,
-            linespacing=1.15,
-            annotation_clip=False,
+            as_text(end.text), (last, end.y) if drawn else (1.0, 0.0), (1.045 if alone else 1.06, centre),
+            xycoords="data" if drawn else "axes fraction", textcoords="axes fraction", va="center", ha="left",
+            fontsize=SMALL if alone else SMALL - 1, linespacing=1.15, annotation_clip=False,
             arrowprops=join if drawn else None,
-        )
+        )  # fmt: skip
 
     def finish(self, x_label: str, y_label: str, headings: list[str], legend: bool = True) -> None:
         """Axis labels, panel headings, grid, and one legend where lines are not named at their ends."""
@@ -138,8 +129,7 @@ class Canvas:
             if len(self.axes) > 1:
                 ax.set_title(as_text(heading), loc="left", color=INK)
         if len(self.axes) == 1:
-            self.axes[0].set_xlabel(x_label)
-            self.axes[0].set_ylabel(y_label)
+            self.axes[0].set(xlabel=x_label, ylabel=y_label)
             return
         for index, ax in enumerate(self.axes):
             if index + self.columns >= len(self.axes):  # nothing below it
@@ -154,13 +144,8 @@ class Canvas:
             columns = math.ceil(len(handles) / math.ceil(len(handles) / 4))
             unmarked = [isinstance(handle, Line2D) and handle.get_marker() == "None" for handle in handles.values()]
             order = sorted(handles, key=dict(zip(handles, unmarked)).__getitem__)  # policies before bounds
-            self.figure.legend(
-                [handles[label] for label in order],
-                order,
-                loc="outside lower center",
-                ncols=columns,
-                handlelength=3.4,
-            )
+            marks = [handles[label] for label in order]
+            self.figure.legend(marks, order, loc="outside lower center", ncols=columns, handlelength=3.4)
 
 
 def new_canvas(count: int, title: str, notes: list[str], *, share: bool = False, rows: int | None = None) -> Canvas:
@@ -199,13 +184,55 @@ def new_canvas(count: int, title: str, notes: list[str], *, share: bool = False,
     return Canvas(figure, axes[:count], columns, panel - 0.75, share)
 
 
-def choose_panels(items: list[Any]) -> list[Any]:
-    """At most as many as there is room for, evenly chosen."""
+def choose_panels(items: list[Any]) -> tuple[list[Any], str]:
+    """At most as many as there is room for, evenly chosen; and a note if those are not all."""
     if len(items) <= MOST_PANELS:
-        return items
-    return [items[index] for index in np.linspace(0, len(items) - 1, MOST_PANELS).round().astype(int)]
+        return items, ""
+    shown = [items[index] for index in np.linspace(0, len(items) - 1, MOST_PANELS).round().astype(int)]
+    return shown, f"{len(shown)} of {len(items)} worlds shown"
 
 
-def note_left_out(shown: list[Any], there: list[Any]) -> list[str]:
-    """A note if not all worlds are shown."""
-    return [f"{len(shown)} of {len(there)} worlds shown"] if len(shown) < len(there) else []
+def log_axis(ax: Axes, which: str, low: float, high: float) -> None:
+    """Make the "x" or "y" axis logarithmic between the limits, with about as many ticks as it has room for."""
+    if low == high:
+        low, high = low / 2, high * 2
+    (ax.set_xscale if which == "x" else ax.set_yscale)("log")
+    (ax.set_xlim if which == "x" else ax.set_ylim)(low, high)
+    axis = ax.xaxis if which == "x" else ax.yaxis
+    decades = math.log10(high / low)
+    subs = (1.0,) if decades > 2.5 else (1.0, 3.0) if decades > 1.6 else (1.0, 2.0, 5.0)
+    axis.set_major_locator(LogLocator(subs=subs, numticks=9))
+    axis.set_major_formatter(FuncFormatter(_power))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def plain_axis(ax: Axes, which: str, most: int = 7) -> None:
+    """Round numbers, at most so many, on the "x" or "y" axis."""
+    axis = ax.xaxis if which == "x" else ax.yaxis
+    axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10]))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+
+
+def tick_at(ax: Axes, values: list[float], log: bool) -> None:
+    """The "x" axis around the simulated values, with ticks at them unless they are too many or too close."""
+    if log:
+        room = (values[-1] / values[0]) ** 0.04
+        log_axis(ax, "x", values[0] / room, values[-1] * room)
+    else:
+        room = 0.06 * (values[-1] - values[0])
+        ax.set_xlim(values[0] - room, values[-1] + room)
+    positions = np.log(values) if log else np.array(values, np.float64)
+    if len(values) <= 10 and np.diff(positions).min() > 0.06 * (positions[-1] - positions[0]):
+        ax.xaxis.set_major_locator(FixedLocator(values))
+        ax.xaxis.set_minor_locator(NullLocator())
+        ax.xaxis.set_major_formatter(FuncFormatter(_power) if log else FuncFormatter(lambda v, _: f"{v:.4g}"))
+
+
+def _power(value: float, _: object = None) -> str:
+    """A tick: 1,000 rather than 10³, and powers from a million on."""
+    if 1e-4 < value < 1e6:
+        return f"{value:,.0f}" if value >= 1 and value == round(value) else f"{value:.10g}"
+    exponent = math.floor(math.log10(value) + 1e-9)
+    factor = value / 10**exponent
+    lead = "" if abs(factor - 1) < 1e-9 else rf"{factor:.3g}\cdot "
+    return rf"${lead}10^{{{exponent}}}$"

@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from apportion._common import validation
-from apportion.reporting.figures.canvas import new_canvas
+from apportion.reporting.figures.canvas import log_axis, new_canvas, plain_axis
 from apportion.reporting.figures.data import Floats, World, policies_of, worlds_of
 from apportion.reporting.figures.phrases import as_text, compare_facts, runs_text
-from apportion.reporting.figures.scales import log_axis, plain_axis
 from apportion.reporting.figures.style import HATCHES, OTHERS, PALETTE, picture_style
 from apportion.reporting.figures.titles import split_title
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from apportion.simulation.result import Result
 
 

@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from apportion.reporting.figures.data import Curve, FinalRegret, Floats, World
-from apportion.reporting.figures.exponent import fitted_exponent
+from apportion.reporting.figures.data import Curve, FinalRegret, Floats, World, fitted_exponent
 from apportion.reporting.figures.phrases import PARAMETER_NAMES, display_name, number, signed, thousands
 
 
@@ -36,6 +35,7 @@ def ranking_title(panels: list[list[FinalRegret]], when: str) -> str:
 
 def scaling_title(panels: list[list[Curve]], parameter: str, fits: bool) -> str:
     """How regret moves with the parameter, in one sentence."""
+    name = PARAMETER_NAMES[parameter].split(" in ")[0]
     if len(panels) > 1 or not panels[0]:
         spots = [
             [
@@ -47,10 +47,8 @@ def scaling_title(panels: list[list[Curve]], parameter: str, fits: bool) -> str:
             for panel in panels
             for x in sorted({value for line in panel for value in line.x})
         ]
-        name = PARAMETER_NAMES[parameter].split(" in ")[0]
         return _winner([_clear(_ranked(spot)) for spot in spots], "loses least", f"settings as the {name} varies")
     lines = [line for line in panels[0] if len(line.x) > 1 and (line.mean > 0).all()]
-    name = PARAMETER_NAMES[parameter].split(" in ")[0]
     if fits and lines:
         powers = sorted((fitted_exponent(line.x, line.mean)[0], line.name) for line in lines)
         if len(powers) == 1:

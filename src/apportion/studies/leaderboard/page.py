@@ -48,8 +48,7 @@ class Part(NamedTuple):
 
 def score_picture(board: Leaderboard) -> Figure:
     """The score of every policy, of the mean and of the tail; 1 is the best policy on every case."""
-    from apportion.reporting.figures.canvas import new_canvas
-    from apportion.reporting.figures.scales import log_axis
+    from apportion.reporting.figures.canvas import log_axis, new_canvas
     from apportion.reporting.figures.style import FAINT, PALETTE, picture_style
 
     ranking = board.ranking()

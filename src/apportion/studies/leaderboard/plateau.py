@@ -90,8 +90,7 @@ def load_curves(path: Path) -> list[RegretCurve]:
 
 def plateau_picture(curves: Sequence[RegretCurve]) -> Figure:
     """Mean regret against log T, a panel for each b, with two standard errors around."""
-    from apportion.reporting.figures.canvas import new_canvas
-    from apportion.reporting.figures.scales import log_axis
+    from apportion.reporting.figures.canvas import log_axis, new_canvas
     from apportion.reporting.figures.style import PALETTE, picture_style
 
     exponents = sorted({curve.b for curve in curves})

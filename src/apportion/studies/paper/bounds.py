@@ -188,8 +188,7 @@ def draw(values: Values) -> Figure:
 
 def draw_upper(values: Values) -> Figure:
     """Ratios to the upper bounds, a row for each."""
-    from apportion.reporting.figures.canvas import new_canvas
-    from apportion.reporting.figures.scales import log_axis
+    from apportion.reporting.figures.canvas import log_axis, new_canvas
     from apportion.reporting.figures.style import FAINT, PALETTE, picture_style
 
     rows = values["upper"]

@@ -118,8 +118,7 @@ def show(values: Values) -> list[Block]:
 
 def draw(values: Values) -> Figure:
     """Tails against the threshold, a panel for each t."""
-    from apportion.reporting.figures.canvas import new_canvas
-    from apportion.reporting.figures.scales import log_axis
+    from apportion.reporting.figures.canvas import log_axis, new_canvas
     from apportion.reporting.figures.style import FAINT, look, picture_style
 
     first, second = values["failures"][:2]

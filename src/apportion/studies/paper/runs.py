@@ -10,7 +10,7 @@ import numpy as np
 
 from apportion.model.law import Instance
 from apportion.policies import Policy
-from apportion.reporting.figures.exponent import fitted_exponent
+from apportion.reporting.figures.data import fitted_exponent
 from apportion.simulation.engines.leaping.leap import why_not
 from apportion.simulation.families import one_good_arm
 from apportion.simulation.simulate import simulate

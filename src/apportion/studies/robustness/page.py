@@ -35,8 +35,7 @@ LEAD = (
 
 def picture(study: Study) -> Figure:
     """Regret over that with nothing wrong, per violation and policy, one panel per world."""
-    from apportion.reporting.figures.canvas import new_canvas
-    from apportion.reporting.figures.scales import log_axis
+    from apportion.reporting.figures.canvas import log_axis, new_canvas
     from apportion.reporting.figures.style import FAINT, GRID, look, picture_style
 
     drawn = [violation for violation in VIOLATIONS if violation.key != NONE]
