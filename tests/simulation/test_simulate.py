@@ -217,6 +217,6 @@ def test_ctrl_c_in_a_simulation_comes_through_and_leaves_nothing_waiting(monkeyp
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(executors, "wait", interrupted)
+    monkeypatch.setattr(executors.futures, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
         simulate(replications=100, workers=1)

@@ -31,12 +31,13 @@ import itertools
 import math
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from apportion._common import validation
-from apportion.errors import ApportionError, InvalidValue, UnknownName
+from apportion.errors import ApportionError, InvalidValue
 from apportion.model.law import Instance
 from apportion.policies import Policy, find_policy
 from apportion.simulation.candidates import Informed, require_fit
@@ -86,9 +87,8 @@ class _Reader:
         self.path, self.text, self.content = path, text, content
 
     def read(self) -> Definition:
-        self._known("", self.content, {"sweep", "grid", "instance", "policy"})
-        sweep = self._table("sweep")
-        self._known("sweep", sweep, _SWEEP)
+        self._require_known("", self.content, {"sweep", "grid", "instance", "policy"})
+        sweep = self._table("sweep", _SWEEP)
         candidates, files = self._policies()
         instances = self._instances()
         if "horizon" not in sweep:
@@ -97,20 +97,15 @@ class _Reader:
         plans: list[Plan] = []
         for horizon in self._horizons(sweep["horizon"]):
             self._require_fit(candidates, instances, horizon)
-            try:
+            with self._naming_the_key("sweep", _SWEEP, "horizon"):
                 plans.append(make_plan(candidates, instances, **{**_DEFAULTS, **given, "horizon": horizon}))
                 require_memory(plans)
-            except ApportionError as error:
-                key = _named(error, _SWEEP, "horizon")
-                raise self._complain("sweep", key, f"is not possible: {error}") from error
         return Definition(str(sweep.get("name", self.path.stem)), tuple(plans), tuple(files))
 
     def _horizons(self, given: Any) -> list[int]:
         listed = given if isinstance(given, list) else [given]
-        try:
+        with self._naming_the_key("sweep", (), "horizon"):
             horizons = [validation.whole("horizon", horizon, low=1, high=LONGEST_HORIZON) for horizon in listed]
-        except InvalidValue as error:
-            raise self._complain("sweep", "horizon", f"is not possible: {error}") from error
         if not horizons or len(set(horizons)) < len(horizons):
             raise self._complain("sweep", "horizon", f"must be one number, or several different ones; got {given}")
         return horizons
@@ -134,14 +129,12 @@ class _Reader:
             name, file = parameters.pop("name", None), parameters.pop("file", None)
             if not isinstance(name, str):
                 raise self._complain("policy", "name", "must be the name of a policy", index)
-            try:
-                if file is None:
+            if file is None:
+                with self._naming_the_key("policy", (), "name", index):
                     cls = find_policy(name)
-                else:
-                    files.append(self._file(file, index))
-                    cls = self._user_policy(files[-1], name, index)
-            except UnknownName as error:
-                raise self._complain("policy", "name", f"is not possible: {error}", index) from error
+            else:
+                files.append(self._file(file, index))
+                cls = self._user_policy(files[-1], name, index)
             candidates.append(Informed(cls, parameters))
         if not candidates:
             raise InvalidValue(f"{self.path}: at least one [[policy]] must be given; got none.")
@@ -172,27 +165,19 @@ class _Reader:
         return instances
 
     def _instance(self, entry: dict[str, Any], index: int) -> Instance:
-        self._known("instance", entry, _INSTANCE, index)
-        for key in ("means", "b"):
-            if key not in entry:
-                raise self._complain("instance", key, "is missing", index)
-        try:
+        self._require_known("instance", entry, _INSTANCE, index)
+        self._require_given("instance", entry, ("means", "b"), index)
+        with self._naming_the_key("instance", _INSTANCE, "noise", index):
             instance = Instance(**entry)
-        except (ApportionError, TypeError) as error:
-            key = _named(error, _INSTANCE, "noise")
-            raise self._complain("instance", key, f"is not possible: {_reason(error)}", index) from error
         if instance.arms < 2:
             raise self._complain("instance", "means", "must be at least two numbers, one per arm; got one", index)
         return instance
 
     def _grid(self) -> list[Instance]:
-        grid = self._table("grid")
-        self._known("grid", grid, _GRID)
+        grid = self._table("grid", _GRID)
         axes = {name: value if isinstance(value, list) else [value] for name, value in grid.items()}
         axes = {"family": ["one good arm"], "sigma": [1.0], "noise": ["gaussian"], **axes}
-        for name in ("b", "arms", "gap"):
-            if name not in axes:
-                raise self._complain("grid", name, "is missing")
+        self._require_given("grid", axes, ("b", "arms", "gap"))
         for name, listed in axes.items():
             if not listed:
                 raise self._complain("grid", name, "must have at least one value; got none")
@@ -201,18 +186,16 @@ class _Reader:
         instances = []
         for values in itertools.product(*axes.values()):
             point = dict(zip(axes, values))
-            try:
+            with self._naming_the_key("grid", axes, "noise"):
                 means = means_of(point["family"], point["arms"], point["gap"])
                 instances.append(Instance(means, point["b"], point["sigma"], point["noise"]))
-            except (ApportionError, TypeError) as error:
-                key = _named(error, axes, "noise")
-                raise self._complain("grid", key, f"is not possible: {_reason(error)}") from error
         return instances
 
-    def _table(self, name: str) -> dict[str, Any]:
+    def _table(self, name: str, known: set[str]) -> dict[str, Any]:
         table = self.content.get(name, {})
         if not isinstance(table, dict):
             raise self._complain("", name, f"must be a table, [{name}]; got {validation.shown(table)}")
+        self._require_known(name, table, known)
         return table
 
     def _entries(self, name: str) -> list[dict[str, Any]]:
@@ -221,10 +204,24 @@ class _Reader:
             raise self._complain("", name, f"must be tables, each under [[{name}]]; got {validation.shown(entries)}")
         return entries
 
-    def _known(self, table: str, given: dict[str, Any], known: set[str], index: int = 0) -> None:
+    def _require_given(self, table: str, given: dict[str, Any], needed: Iterable[str], index: int = 0) -> None:
+        for key in needed:
+            if key not in given:
+                raise self._complain(table, key, "is missing", index)
+
+    def _require_known(self, table: str, given: dict[str, Any], known: set[str], index: int = 0) -> None:
         for key in given:
             if key not in known:
                 raise self._complain(table, key, f"is not known; known are {', '.join(sorted(known))}", index)
+
+    @contextmanager
+    def _naming_the_key(self, table: str, keys: Iterable[str], otherwise: str, index: int = 0) -> Iterator[None]:
+        """An error inside becomes a complaint about the one of `keys` that its sentence names."""
+        try:
+            yield
+        except (ApportionError, TypeError) as error:
+            key = _named(error, keys, otherwise)
+            raise self._complain(table, key, f"is not possible: {_reason(error)}", index) from error
 
     def _complain(self, table: str, key: str, what: str, index: int = 0) -> InvalidValue:
         line = self._line(table, key, index)
@@ -262,8 +259,8 @@ def _named(error: BaseException, keys: Iterable[str], otherwise: str) -> str:
     """The key that an error is about: the first that its sentence names."""
     said = str(error)
     matches = {key: re.search(rf"`{re.escape(key)}[`\[]|'{re.escape(key)}'", said) for key in keys}
-    found = {key: match.start() for key, match in matches.items() if match}
-    return min(found, key=lambda key: found[key]) if found else otherwise
+    found = {match.start(): key for key, match in matches.items() if match}
+    return found[min(found)] if found else otherwise
 
 
 def _reason(error: BaseException) -> str:

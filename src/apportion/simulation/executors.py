@@ -9,15 +9,8 @@ import time
 import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-    wait,
-)
+from concurrent import futures
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -92,7 +85,7 @@ def _completed(
         count = os.cpu_count() or 1 if workers is None else validation.whole("workers", workers, low=1)
         # Compiled runs release the interpreter lock, so threads are enough; and a fork after Numba's threads
         # have started would kill the child.
-        pool = ThreadPoolExecutor(max_workers=count)
+        pool = futures.ThreadPoolExecutor(max_workers=count)
         try:
             yield from _from_executor(pool, tasks, pending)
         finally:  # Ctrl-C reaches the caller at once; Python ends only after the tasks that are running
@@ -134,7 +127,7 @@ def _from_executor(given: Executor, tasks: list[Task], pending: list[int]) -> It
                     broken, broken_in_a_row = True, broken_in_a_row + 1
                 else:
                     running[future] = waiting.popleft(), alone
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
+            for future in futures.wait(running, return_when=futures.FIRST_COMPLETED).done:
                 index, was_alone = running.pop(future)
                 error = future.exception()
                 if error is None:
@@ -220,7 +213,7 @@ def _completed_by_dask(index: int, future: Any) -> Completed:
         if future.status == "error":
             return Completed(index, None, reason_of(future.exception()))
         return Completed(index, future.result())
-    except (Exception, CancelledError) as error:  # whatever the cluster did to it, the other tasks go on
+    except (Exception, futures.CancelledError) as error:  # whatever the cluster did to it, the other tasks go on
         return Completed(index, None, reason_of(error))
 
 
