@@ -5,9 +5,15 @@ The responses are the examples of the API's description, which are held to its s
 
 import copy
 import math
+from functools import partial
 
 import pytest
 
+from apportion.allocation.arms import Arm
+from apportion.campaigns.check import Check
+from apportion.campaigns.events import Event
+from apportion.campaigns.files import Imported
+from apportion.campaigns.history import Line
 from apportion.client import rebuild
 from apportion.web.api import examples
 
@@ -22,13 +28,13 @@ RESPONSES = {
     "split": (rebuild.RemoteSplit, examples.SPLIT),
     "status": (rebuild.status, STATUS),
     "settings": (rebuild.settings, examples.SETTINGS),
-    "arm": (rebuild.arm, examples.ARM),
-    "beliefs": (lambda content: rebuild.beliefs(content["arms"], rebuild.scale_of(content)), examples.BELIEFS),
-    "line": (rebuild.line, examples.LINE),
-    "event": (rebuild.event, examples.EVENT),
-    "check": (rebuild.check, examples.CHECK),
+    "arm": (partial(rebuild.record, Arm), examples.ARM),
+    "beliefs": (rebuild.RemoteBeliefs, examples.BELIEFS),
+    "line": (partial(rebuild.record, Line), examples.LINE),
+    "event": (partial(rebuild.record, Event), examples.EVENT),
+    "check": (partial(rebuild.record, Check), examples.CHECK),
     "forecast": (rebuild.forecast, examples.FORECAST),
-    "imported": (rebuild.imported, examples.IMPORTED),
+    "imported": (partial(rebuild.record, Imported), examples.IMPORTED),
 }
 
 
@@ -83,6 +89,6 @@ def test_what_was_not_sent_is_not_known():
     assert (status.period, status.open_tickets, status.leader, status.notes) == (0, (), None, ())
     assert math.isnan(status.expected_regret)
     assert (status.settings.unit, status.settings.level, status.settings.robust) == (None, 0.95, False)
-    line = rebuild.line({"ticket": 3, "arm": "a"})
+    line = rebuild.record(Line, {"ticket": 3, "arm": "a"})
     assert math.isnan(line.amount)
     assert (line.outcome, line.corrections) == (None, ())

@@ -8,25 +8,20 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType, NoneType
-from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from apportion.allocation.arms import Arm
 from apportion.allocation.beliefs import Belief, Beliefs
 from apportion.allocation.decision import Decision
 from apportion.allocation.split import Split
-from apportion.campaigns.check import Check
-from apportion.campaigns.events import Event
-from apportion.campaigns.files import Imported
 from apportion.campaigns.forecast import Forecast, PolicyForecast
-from apportion.campaigns.history import Line
 from apportion.campaigns.settings import SETTINGS, Settings
 from apportion.campaigns.status import ArmStatus, Status
 from apportion.inference.learning import Learned
-from apportion.model.sums import Floats, Sums
+from apportion.model.sums import Sums
 from apportion.policies import Policy
 
 Content = Mapping[str, Any]
@@ -34,52 +29,26 @@ Content = Mapping[str, Any]
 Record = TypeVar("Record", bound=tuple[Any, ...])
 
 
-class Scale(NamedTuple):
-    """What beliefs are relative to: σ, the level of the intervals, whether outcomes are costs, what was learned."""
-
-    sigma: float | None
-    level: float
-    minimise: bool
-    learned: Learned | None = None
-
-
 class RemoteBeliefs(Beliefs):
-    """Beliefs as the service sent them: nothing is computed here."""
+    """Beliefs as the service sent them, with what they are relative to as of their own time; nothing is computed."""
 
-    def __init__(self, names: Sequence[str], rows: Sequence[Belief], scale: Scale) -> None:
-        count = len(names)
-        sums = Sums(*(np.zeros(count) for _ in Sums._fields))
-        sums = sums._replace(
-            resource=np.array([row.resource for row in rows], dtype=float),
-            information=np.array([row.information for row in rows], dtype=float),
+    def __init__(self, content: Content) -> None:
+        names, rows = [arm["arm"] for arm in content["arms"]], [belief(arm) for arm in content["arms"]]
+        columns = np.array(rows, dtype=float).reshape(-1, len(Belief._fields)).T
+        mean, low, high, probability_best, resource, information = columns
+        sums = Sums(*(np.zeros(len(names)) for _ in Sums._fields))._replace(
+            resource=resource, information=information
         )
-        known = np.isfinite([row.probability_best for row in rows])
-        in_play = known if known.any() else None  # without σ none has a probability, and all may take part
-        super().__init__(names, sums, **scale._asdict(), rho=math.nan, in_play=in_play)
-        self._rows = list(rows)
-
-    @functools.cached_property
-    def _gain(self) -> Floats:
-        return 0.0 - self.mean if self.minimise else self.mean
-
-    @functools.cached_property
-    def mean(self) -> Floats:
-        """μ* per arm."""
-        return np.array([row.mean for row in self._rows], dtype=float)
-
-    @functools.cached_property
-    def radius(self) -> Floats:
-        """The half-width of the interval per arm: infinite without outcomes, NaN without σ."""
-        return np.array([0.5 * (row.high - row.low) for row in self._rows], dtype=float)
-
-    @functools.cached_property
-    def probability_best(self) -> Floats:
-        """P(best) per arm, adding up to 1."""
-        return np.array([row.probability_best for row in self._rows], dtype=float)
-
-    def at(self, index: int) -> Belief:
-        """The belief about the arm at a position."""
-        return self._rows[index]
+        known = np.isfinite(probability_best)
+        super().__init__(
+            names, sums, sigma=content.get("sigma"), rho=math.nan,
+            level=content.get("level", SETTINGS["level"].default), minimise=content.get("minimise", False),
+            learned=learned(content.get("learned")),
+            in_play=known if known.any() else None,  # without σ none has a probability, and all may take part
+        )  # fmt: skip
+        self._rows = rows
+        self._gain, self.mean = 0.0 - mean if self.minimise else mean, mean
+        self.radius, self.probability_best = 0.5 * (high - low), probability_best
 
 
 class RemoteSplit(Split):
@@ -93,7 +62,7 @@ class RemoteSplit(Split):
         decision = Decision(
             content["ticket"], float(content["budget"]), names, None, shares, shares, amounts, memory=shares
         )
-        super().__init__(decision, _RemotePolicy(), beliefs(arms, scale_of(content)))
+        super().__init__(decision, _RemotePolicy(), RemoteBeliefs(content))
         self._sent_note: str = content.get("note", "")
         self._sent_reasons = [arm.get("reason", "") for arm in arms]
 
@@ -119,14 +88,8 @@ def belief(content: Content) -> Belief:
     Belief(mean=nan, low=-inf, high=inf, probability_best=nan, resource=0.0, information=0.0)
     """
     if content["mean"] is None:
-        return _record(Belief, content, low=-math.inf, high=math.inf)
-    return _record(Belief, content)
-
-
-def beliefs(arms: Iterable[Content], scale: Scale) -> Beliefs:
-    """Beliefs by arm."""
-    rows = list(arms)
-    return RemoteBeliefs([row["arm"] for row in rows], [belief(row) for row in rows], scale)
+        return record(Belief, content, low=-math.inf, high=math.inf)
+    return record(Belief, content)
 
 
 def settings(content: Content) -> Settings:
@@ -136,75 +99,40 @@ def settings(content: Content) -> Settings:
         name: tuple(value) if isinstance(value, list) else value
         for name, value in content.get("parameters", {}).items()
     }
-    return _record(Settings, content, **defaults, parameters=parameters)
-
-
-def arm(content: Content) -> Arm:
-    """An arm with its state and bounds."""
-    return _record(Arm, content)
+    return record(Settings, content, **defaults, parameters=parameters)
 
 
 def status(content: Content) -> Status:
     """Where a campaign stands."""
     run_by = settings(content["settings"])
     rows = [{**row, "arm": row["name"]} for row in content["arms"]]
-    scale = Scale(run_by.sigma, run_by.level, run_by.minimise, learned(content.get("learned")))
-    believed = beliefs([row for row in rows if row["state"] != "removed"], scale)
-    return _record(
+    present = [row for row in rows if row["state"] != "removed"]
+    believed = RemoteBeliefs({**run_by._asdict(), "arms": present, "learned": content.get("learned")})
+    return record(
         Status,
         content,
         name=content["campaign"],
         version=content["events"],
         expected_regret=_number(content.get("expected_regret_per_period")),
-        arms=tuple(_record(ArmStatus, row, belief=believed.get(row["name"])) for row in rows),
+        arms=tuple(record(ArmStatus, row, belief=believed.get(row["name"])) for row in rows),
         settings=run_by,
         beliefs=believed,
     )
 
 
-def scale_of(content: Content) -> Scale:
-    """What the beliefs of a response are relative to, as of their own time and not of today."""
-    level = content.get("level", SETTINGS["level"].default)
-    return Scale(content.get("sigma"), level, content.get("minimise", False), learned(content.get("learned")))
-
-
 def learned(content: Content | None) -> Learned | None:
     """What the outcomes say about b and σ, where the policy learns them."""
-    return None if content is None else _record(Learned, content)
-
-
-def line(content: Content) -> Line:
-    """A line of the history."""
-    return _record(Line, content)
-
-
-def event(content: Content) -> Event:
-    """An event of the log."""
-    return _record(Event, content)
+    return None if content is None else record(Learned, content)
 
 
 def forecast(content: Content) -> Forecast:
     """What policies may earn."""
-    return _record(
-        Forecast, content, policies=tuple(_record(PolicyForecast, row) for row in content.get("prospects", ()))
-    )
+    policies = tuple(record(PolicyForecast, row) for row in content.get("prospects", ()))
+    return record(Forecast, content, policies=policies)
 
 
-def check(content: Content) -> Check:
-    """The result of a check."""
-    return _record(Check, content)
-
-
-def imported(content: Content) -> Imported:
-    """What an import did."""
-    return _record(Imported, content)
-
-
-# Fields by name and type
-
-
-def _record(kind: type[Record], content: Content, **given: Any) -> Record:
-    """A named tuple from the fields of a response; `given` goes before them."""
+def record(kind: type[Record], content: Content, **given: Any) -> Record:
+    """A named tuple from the fields of a response, by name and type; `given` goes before them."""
     defaults = getattr(kind, "_field_defaults", {})
     values = dict(given)
     for name, hint in _types(kind).items():

@@ -16,7 +16,7 @@ from apportion.campaigns.creation import campaign_name
 from apportion.campaigns.events import Event
 from apportion.campaigns.files import Imported
 from apportion.campaigns.forecast import Forecast
-from apportion.campaigns.history import History
+from apportion.campaigns.history import History, Line
 from apportion.campaigns.protocol import CampaignVerbs
 from apportion.campaigns.settings import ChangedSettings, Settings
 from apportion.campaigns.status import Status
@@ -62,8 +62,7 @@ class RemoteCampaign(CampaignVerbs):
         self._write("POST", "splits", ticket, "close", key=key)
 
     def add_arm(self, name: str, minimum: float = 0.0, maximum: float = 1.0, *, key: str | None = None) -> None:
-        content = {"name": name, "minimum": minimum, "maximum": maximum}
-        self._write("POST", "arms", content=content, key=key)
+        self._write("POST", "arms", content={"name": name, "minimum": minimum, "maximum": maximum}, key=key)
 
     def pause_arm(self, name: str, *, key: str | None = None) -> None:
         self._write("PATCH", "arms", name, content={"action": "pause"}, key=key)
@@ -82,11 +81,10 @@ class RemoteCampaign(CampaignVerbs):
         self._write("PATCH", "arms", name, content={"action": "bound", **given}, key=key)
 
     def change(self, *, key: str | None = None, **changes: Unpack[ChangedSettings]) -> Settings:
-        wanted: dict[str, Any] = {
-            name: value for name, value in changes.items() if name != "policy" or value is not None
-        }
-        if "policy" in wanted:
-            wanted["policy"] = policy_content(wanted["policy"])
+        wanted: dict[str, Any] = {**changes}
+        policy = wanted.pop("policy", None)
+        if policy is not None:
+            wanted["policy"] = policy_content(policy)
         return rebuild.settings(self._write("PATCH", "settings", content=wanted, key=key))
 
     def import_history(
@@ -100,7 +98,7 @@ class RemoteCampaign(CampaignVerbs):
         query = {known.get(option, option): value for option, value in columns.items() if value is not None}
         query |= {"file": file.name[:200], "add_arms": _flag(add_arms), "again": _flag(again)}
         done = self._write("POST", "import", content=file.content, key=key, query=query, media_type="text/csv")
-        return rebuild.imported(done)
+        return rebuild.record(Imported, done)
 
     # Reading
 
@@ -114,7 +112,7 @@ class RemoteCampaign(CampaignVerbs):
 
     @property
     def arms(self) -> tuple[Arm, ...]:
-        return tuple(rebuild.arm(arm) for arm in self._read("arms")["arms"])
+        return tuple(rebuild.record(Arm, arm) for arm in self._read("arms")["arms"])
 
     @property
     def period(self) -> int:
@@ -129,15 +127,13 @@ class RemoteCampaign(CampaignVerbs):
         return self.status().open_tickets
 
     def beliefs(self, at: int | None = None) -> Beliefs:
-        content = self._read("beliefs", at=None if at is None else validation.whole("at", at, low=1))
-        return rebuild.beliefs(content["arms"], rebuild.scale_of(content))
+        return rebuild.RemoteBeliefs(
+            self._read("beliefs", at=None if at is None else validation.whole("at", at, low=1))
+        )
 
     def beliefs_over_time(self, every: int = 1) -> list[tuple[int, Beliefs]]:
         content = self._read("beliefs", "over-time", every=validation.whole("every", every, low=1))
-        return [
-            (moment["period"], rebuild.beliefs(moment["arms"], rebuild.scale_of(moment)))
-            for moment in content["moments"]
-        ]
+        return [(moment["period"], rebuild.RemoteBeliefs(moment)) for moment in content["moments"]]
 
     def explain(self, ticket: int) -> Split:
         return rebuild.RemoteSplit(self._read("splits", ticket))
@@ -155,14 +151,14 @@ class RemoteCampaign(CampaignVerbs):
         for line in self._pages("history", "lines", low - 1, None if last is None else high - low + 1):
             if line["ticket"] > high:
                 break
-            found.append(rebuild.line(line))
+            found.append(rebuild.record(Line, line))
         return History(self.name, found)
 
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
-        return [rebuild.event(event) for event in self._pages("events", "events", after, limit)]
+        return [rebuild.record(Event, event) for event in self._pages("events", "events", after, limit)]
 
     def check(self, repair: bool = False) -> Check:
-        return rebuild.check(self._write("POST", "repair") if repair else self._read("check"))
+        return rebuild.record(Check, self._write("POST", "repair") if repair else self._read("check"))
 
     def forecast(
         self, *, periods: int = 50, worlds: int = 100, policies: Sequence[str] | None = None, seed: int = 0
