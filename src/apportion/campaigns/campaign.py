@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,13 +17,13 @@ from apportion.allocation.split import Split
 from apportion.campaigns.check import Check, compare
 from apportion.campaigns.creation import add_campaign, campaign_name, creation_payload, divisible_budget, new_arm_name
 from apportion.campaigns.events import Event, intact, now
-from apportion.campaigns.expected_regret import expected_regret
 from apportion.campaigns.history import History, lines
-from apportion.campaigns.protocol import CampaignVerbs
+from apportion.campaigns.protocol import CampaignVerbs, Key
 from apportion.campaigns.replay import Replay
 from apportion.campaigns.settings import ChangedSettings, NewSettings, Settings, takes_new_settings, with_defaults
 from apportion.campaigns.state import CampaignState
-from apportion.campaigns.status import Status, status_of
+from apportion.campaigns.status import Status, expected_regret, status_of
+from apportion.campaigns.storage.address import Address
 from apportion.campaigns.storage.session import Session
 from apportion.campaigns.storage.store import Store, open_store
 from apportion.campaigns.transactions import Transactions, find_done, request_digest, write_key
@@ -68,13 +68,7 @@ class Campaign(CampaignVerbs):
     @classmethod
     @takes_new_settings
     def create(
-        cls,
-        name: str,
-        arms: Iterable[str],
-        *,
-        db: str | os.PathLike[str] | None = None,
-        key: str | None = None,
-        **settings: Unpack[NewSettings],
+        cls, name: str, arms: Iterable[str], *, db: Address = None, key: Key = None, **settings: Unpack[NewSettings]
     ) -> Campaign:
         """Begin a campaign with a `budget` and any other settings (`campaigns.settings` declares them).
 
@@ -103,14 +97,14 @@ class Campaign(CampaignVerbs):
         return cls(store, add_campaign(store, name, events), name)
 
     @classmethod
-    def open(cls, name: str, db: str | os.PathLike[str] | None = None) -> Campaign:
+    def open(cls, name: str, db: Address = None) -> Campaign:
         """The campaign of that name; `UnknownName` with those there are."""
         store = open_store(db)
         with store.reading() as session:
             return cls(store, session.campaign_id(campaign_name(name)), name)
 
     @staticmethod
-    def names(db: str | os.PathLike[str] | None = None) -> tuple[str, ...]:
+    def names(db: Address = None) -> tuple[str, ...]:
         """The names of all campaigns."""
         with open_store(db).reading() as session:
             return tuple(row.name for row in session.campaigns())
@@ -130,7 +124,7 @@ class Campaign(CampaignVerbs):
 
     # The verbs
 
-    def split(self, budget: float | None = None, *, key: str | None = None) -> Split:
+    def split(self, budget: float | None = None, *, key: Key = None) -> Split:
         with self.transactions.write() as transaction:
             known = transaction.done_before(key, "split", budget=budget)
             if known is not None:
@@ -143,9 +137,7 @@ class Campaign(CampaignVerbs):
             transaction.append("split", decision.to_payload(), split.ticket, key)
             return split
 
-    def record(
-        self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, key: str | None = None
-    ) -> None:
+    def record(self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, key: Key = None) -> None:
         with self.transactions.write() as transaction:
             if transaction.done_before(key, "outcome", ticket, outcomes=outcomes, amounts=amounts) is not None:
                 return
@@ -156,9 +148,7 @@ class Campaign(CampaignVerbs):
             if (held.recorded != recorded).any() or (held.amounts != spent).any():
                 transaction.append("outcome", _outcomes_payload(outcomes, amounts), held.number, key)
 
-    def amend(
-        self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, key: str | None = None
-    ) -> None:
+    def amend(self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, key: Key = None) -> None:
         with self.transactions.write() as transaction:
             if transaction.done_before(key, "amended", ticket, outcomes=outcomes, amounts=amounts) is not None:
                 return
@@ -167,14 +157,13 @@ class Campaign(CampaignVerbs):
             was, spent = held.outcomes, held.amounts
             allocator.amend(ticket, outcomes, amounts)
             payload = _outcomes_payload(outcomes, amounts)
-            old: dict[str, Any] = {
-                "outcomes": {name: _or_none(was[allocator.indices[name]]) for name in payload["outcomes"]}
-            }
+            values = {name: float(was[allocator.indices[name]]) for name in payload["outcomes"]}
+            old = {"outcomes": {name: None if math.isnan(value) else value for name, value in values.items()}}
             if "amounts" in payload:
                 old["amounts"] = {name: float(spent[allocator.indices[name]]) for name in payload["amounts"]}
             transaction.append("amended", {**payload, "old": old}, held.number, key)
 
-    def close(self, ticket: int, *, key: str | None = None) -> None:
+    def close(self, ticket: int, *, key: Key = None) -> None:
         with self.transactions.write() as transaction:
             if transaction.done_before(key, "outcome", ticket, close=True) is not None:
                 return
@@ -188,46 +177,41 @@ class Campaign(CampaignVerbs):
                 allocator.tell(ticket, missing)
                 transaction.append("outcome", {"outcomes": missing}, held.number, key)
 
-    def add_arm(self, name: str, minimum: float = 0.0, maximum: float = 1.0, *, key: str | None = None) -> None:
+    def add_arm(self, name: str, minimum: float = 0.0, maximum: float = 1.0, *, key: Key = None) -> None:
         self._change_arm("add", name, minimum, maximum, key)
 
-    def pause_arm(self, name: str, *, key: str | None = None) -> None:
+    def pause_arm(self, name: str, *, key: Key = None) -> None:
         self._change_arm("pause", name, key=key)
 
-    def resume_arm(self, name: str, *, key: str | None = None) -> None:
+    def resume_arm(self, name: str, *, key: Key = None) -> None:
         self._change_arm("resume", name, key=key)
 
-    def remove_arm(self, name: str, *, key: str | None = None) -> None:
+    def remove_arm(self, name: str, *, key: Key = None) -> None:
         self._change_arm("remove", name, key=key)
 
     def bound_arm(
-        self, name: str, minimum: float | None = None, maximum: float | None = None, *, key: str | None = None
+        self, name: str, minimum: float | None = None, maximum: float | None = None, *, key: Key = None
     ) -> None:
         self._change_arm("bound", name, minimum, maximum, key)
 
     def _change_arm(
-        self,
-        action: str,
-        arm: str,
-        minimum: float | None = None,
-        maximum: float | None = None,
-        key: str | None = None,
+        self, action: str, arm: str, minimum: float | None = None, maximum: float | None = None, key: Key = None
     ) -> None:
         with self.transactions.write() as transaction:
             request: dict[str, Any] = {"action": action, "arm": arm, "minimum": minimum, "maximum": maximum}
             if transaction.done_before(key, "arm", **request) is not None:
                 return
-            if action == "add" and arm not in transaction.state.allocator.indices:
+            allocator = transaction.state.allocator
+            if action == "add" and arm not in allocator.indices:
                 new_arm_name("name", arm)
-            before = transaction.state.allocator.all_arms
+            before = allocator.all_arms
             transaction.state.change_arm(action, arm, minimum, maximum)
-            if transaction.state.allocator.all_arms == before:
-                return
-            bounds = {"minimum": minimum, "maximum": maximum}
-            given = {name: float(value) for name, value in bounds.items() if value is not None}
-            transaction.append("arm", {"action": action, "arm": arm, **given}, key=key)
+            if allocator.all_arms != before:
+                bounds = {"minimum": minimum, "maximum": maximum}
+                given = {name: float(value) for name, value in bounds.items() if value is not None}
+                transaction.append("arm", {"action": action, "arm": arm, **given}, key=key)
 
-    def change(self, *, key: str | None = None, **changes: Unpack[ChangedSettings]) -> Settings:
+    def change(self, *, key: Key = None, **changes: Unpack[ChangedSettings]) -> Settings:
         with self.transactions.write() as transaction:
             old = transaction.state.settings
             if transaction.done_before(key, "setting", settings=changes) is not None:
@@ -248,7 +232,7 @@ class Campaign(CampaignVerbs):
     # Files and futures
 
     def import_history(
-        self, path: Source, *, add_arms: bool = False, again: bool = False, key: str | None = None,
+        self, path: Source, *, add_arms: bool = False, again: bool = False, key: Key = None,
         **columns: str | None,
     ) -> Imported:  # fmt: skip
         from apportion.campaigns.files import import_history
@@ -370,16 +354,10 @@ class Campaign(CampaignVerbs):
 
 def _outcomes_payload(outcomes: Outcomes, amounts: Amounts | None) -> dict[str, Any]:
     given = by_name("outcomes", outcomes)
-    payload: dict[str, Any] = {
-        "outcomes": {name: None if value is None else float(value) for name, value in given.items()}
-    }
+    payload = {"outcomes": {name: None if value is None else float(value) for name, value in given.items()}}
     if amounts is not None:
         payload["amounts"] = {name: float(value) for name, value in by_name("amounts", amounts).items()}
     return payload
-
-
-def _or_none(value: float) -> float | None:
-    return None if value != value else float(value)
 
 
 def _split_event(session: Session, campaign: int, ticket: int) -> Event:

@@ -25,6 +25,9 @@ import numpy as np
 from apportion.allocation.tickets import Ticket
 from apportion.errors import ApportionError, IncompatibleState
 
+# What reading something damaged raises, whatever is wrong with it.
+DAMAGE = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
+
 KINDS = ("created", "split", "outcome", "amended", "arm", "setting", "imported")
 
 
@@ -63,7 +66,7 @@ def intact(number: int) -> Iterator[None]:
         yield
     except ApportionError:
         raise
-    except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+    except DAMAGE as error:
         why = f"{error} is missing" if isinstance(error, KeyError) else " ".join(str(error).split()).rstrip(".")
         raise IncompatibleState(
             f"Event {number} of this campaign is damaged: {why}. Restore the database from a copy."

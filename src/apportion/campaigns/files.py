@@ -6,18 +6,19 @@ import csv
 import io
 import json
 import math
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from apportion._common import parsing, validation
 from apportion._common.tables import Source, read_content
 from apportion.campaigns.campaign import Campaign
-from apportion.campaigns.events import KINDS, Event
+from apportion.campaigns.events import DAMAGE, KINDS, Event
 from apportion.campaigns.history import Line
 from apportion.campaigns.history_files import LARGEST_NUMBER, SMALLEST_NUMBER, Observation, read_history
+from apportion.campaigns.storage.address import Address
 from apportion.campaigns.storage.store import open_store
-from apportion.campaigns.transactions import Transaction, write_key
+from apportion.campaigns.transactions import Transaction, is_write_key, write_key
 from apportion.errors import ApportionError, Conflict, IncompatibleState, InvalidValue
 
 FORMAT = "apportion.campaign"
@@ -43,20 +44,14 @@ def export(campaign: Campaign, kind: str = "json") -> str:
 
 def export_json(campaign: Campaign) -> str:
     """Everything that ever happened to a campaign; `restore_json` brings it back with identical state."""
-    content = {
-        "format": FORMAT,
-        "version": VERSION,
-        "name": campaign.name,
-        "events": [event.to_dict() for event in campaign.events()],
-    }
+    events = [event.to_dict() for event in campaign.events()]
+    content = {"format": FORMAT, "version": VERSION, "name": campaign.name, "events": events}
     return json.dumps(content, indent=1, allow_nan=False)
 
 
-def restore_json(
-    text: str, *, db: str | os.PathLike[str] | None = None, name: str | None = None, key: str | None = None
-) -> Campaign:
+def restore_json(text: str, *, db: Address = None, name: str | None = None, key: str | None = None) -> Campaign:
     """The campaign that `export_json` wrote, under its own name or another; done once under a key."""
-    try:
+    with _undamaged("campaign"):
         content = json.loads(text)
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise IncompatibleState("This is not an exported campaign.")
@@ -64,13 +59,20 @@ def restore_json(
             raise IncompatibleState(f"`version` of the export must be {VERSION}; got {content.get('version')!r}.")
         events = [Event(**event) for event in content["events"]]
         return _restore(events, name or content["name"], db, key)
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError, ArithmeticError) as error:
-        if isinstance(error, ApportionError):
-            raise
-        raise IncompatibleState(f"The exported campaign is damaged: {' '.join(str(error).split())}.") from error
 
 
-def _restore(events: list[Event], name: str, db: str | os.PathLike[str] | None, key: str | None = None) -> Campaign:
+@contextmanager
+def _undamaged(what: str) -> Iterator[None]:
+    """Around the reading of an export: what is damaged in it gets a sentence. Refusals pass as they are."""
+    try:
+        yield
+    except ApportionError:
+        raise
+    except (*DAMAGE, csv.Error) as error:
+        raise IncompatibleState(f"The exported {what} is damaged: {' '.join(str(error).split())}.") from error
+
+
+def _restore(events: list[Event], name: str, db: Address, key: str | None = None) -> Campaign:
     if not events:
         raise IncompatibleState("The exported campaign is damaged: it has no events.")
     for number, event in enumerate(events, 1):
@@ -81,8 +83,7 @@ def _restore(events: list[Event], name: str, db: str | os.PathLike[str] | None, 
             and isinstance(event.at, str)
             and len(event.at) <= LONGEST_MOMENT
             and event.at.isprintable()
-            and (event.key is None or (isinstance(event.key, str) and 1 <= len(event.key) <= 200))
-            and (event.key is None or event.key.isprintable())
+            and is_write_key(event.key)
             and (event.ticket is None or validation.is_whole(event.ticket))
         )
         if not sound:
@@ -106,9 +107,7 @@ def _restore(events: list[Event], name: str, db: str | os.PathLike[str] | None, 
 
 def export_log(campaign: Campaign) -> str:
     """Every event as CSV, a line per arm; `restore_log` brings it back with identical state."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(LOG_COLUMNS)
+    rows: list[Sequence[Any]] = [LOG_COLUMNS]
     for event in campaign.events():
         rest = dict(event.payload)
         outcomes, amounts = rest.pop("outcomes", None), rest.pop("amounts", None)
@@ -121,24 +120,24 @@ def export_log(campaign: Campaign) -> str:
             if outcomes and name in outcomes:
                 outcome = NO_DATA if outcomes[name] is None else repr(outcomes[name])
             head = (event.number, event.at, event.kind, "" if event.ticket is None else event.ticket, event.key or "")
-            writer.writerow((*head, name, amount, outcome, details))
+            rows.append((*head, name, amount, outcome, details))
             details = ""
+    return _csv_text(rows)
+
+
+def _csv_text(rows: Iterable[Sequence[Any]]) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(rows)
     return out.getvalue()
 
 
-def restore_log(
-    text: str, *, name: str, db: str | os.PathLike[str] | None = None, key: str | None = None
-) -> Campaign:
+def restore_log(text: str, *, name: str, db: Address = None, key: str | None = None) -> Campaign:
     """The campaign that `export_log` wrote, under a name; done once under a key."""
-    try:
+    with _undamaged("log"):
         rows = csv.DictReader(io.StringIO(text))
         if tuple(rows.fieldnames or ()) != LOG_COLUMNS:
             raise IncompatibleState("This is not the exported log of a campaign.")
         return _restore(list(_events(rows)), name, db, key)
-    except (LookupError, TypeError, ValueError, AttributeError, csv.Error, RecursionError, ArithmeticError) as error:
-        if isinstance(error, ApportionError):
-            raise
-        raise IncompatibleState(f"The exported log is damaged: {' '.join(str(error).split())}.") from error
 
 
 def _events(rows: Iterable[dict[str, str]]) -> Iterator[Event]:
@@ -167,12 +166,8 @@ def _events(rows: Iterable[dict[str, str]]) -> Iterator[Event]:
 
 def export_csv(campaign: Campaign) -> str:
     """The history as CSV, a line per split and arm; `import_history` reads it."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(HISTORY_COLUMNS)
-    for line in campaign.history():
-        writer.writerow([_cell(line, column) for column in HISTORY_COLUMNS])
-    return out.getvalue()
+    lines = ([_cell(line, column) for column in HISTORY_COLUMNS] for line in campaign.history())
+    return _csv_text([HISTORY_COLUMNS, *lines])
 
 
 def _cell(line: Line, column: str) -> str:
@@ -225,9 +220,8 @@ def import_history(
             return Imported(**{**known.payload, "arms_added": tuple(known.payload.get("arms_added", ()))})
         for event in transaction.session.events_of_kind(campaign.transactions.campaign, "imported"):
             if event.payload["digest"] == digest and not again:
-                raise Conflict(
-                    f"The file '{name}' was imported before, on {event.at[:10]} as '{event.payload['file']}'."
-                )
+                before = f"on {event.at[:10]} as '{event.payload['file']}'"
+                raise Conflict(f"The file '{name}' was imported before, {before}.")
         allocator = transaction.state.allocator
         added = []
         for line in sorted(found):  # as in the file
@@ -253,13 +247,10 @@ def _append_period(transaction: Transaction, date: str, day: list[Observation]) 
         raise InvalidValue(f"Row {day[0].row}: the amounts of {date} must add up to more than 0; got {budget:g}.")
     allocator = transaction.state.allocator
     payload = {
-        "budget": budget,
-        "amounts": {line.arm: line.amount for line in day},
-        "shares": [line.amount / budget for line in day],
-        "width": len(allocator.indices),
-        "date": date,
+        "budget": budget, "amounts": {line.arm: line.amount for line in day},
+        "shares": [line.amount / budget for line in day], "width": len(allocator.indices), "date": date,
         "source": "import",
-    }
+    }  # fmt: skip
     ticket = allocator.commit(allocator.decision_from(payload))
     transaction.append("split", payload, ticket)
     outcomes = {line.arm: line.outcome for line in day}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -60,12 +61,7 @@ class Forecast(NamedTuple):
 
 
 def forecast(
-    campaign: Campaign,
-    *,
-    periods: int = 50,
-    worlds: int = 100,
-    policies: Sequence[str] | None = None,
-    seed: int = 0,
+    campaign: Campaign, *, periods: int = 50, worlds: int = 100, policies: Sequence[str] | None = None, seed: int = 0
 ) -> Forecast:
     """Simulate a campaign forward: means drawn from its beliefs, each policy going on from today's statistics."""
     count, draws = validation.whole("periods", periods, low=1), validation.whole("worlds", worlds, low=1)
@@ -114,22 +110,17 @@ def backtest(
     seed: int = 0,
 ) -> Forecast:
     """Simulate the periods of a history: its budgets, the law fitted to it, and each policy from scratch."""
-    budgets: dict[str, float] = {}
+    budgets: dict[str, float] = defaultdict(float)
     for line in history:
-        budgets[line.date] = budgets.get(line.date, 0.0) + line.amount
+        budgets[line.date] += line.amount
     recorded = [line for line in history if line.outcome is not None and line.amount > 0]
     if not recorded:
         raise InvalidValue("The history must have outcomes of amounts above 0.")
     if b is None or sigma is None:
         from apportion.inference.fit import fit_noise
 
-        fitted = fit_noise(
-            {
-                "arm": [line.arm for line in recorded],
-                "amount": [line.amount for line in recorded],
-                "outcome": [line.outcome for line in recorded],
-            }
-        )
+        columns = ("arm", "amount", "outcome")
+        fitted = fit_noise({column: [getattr(line, column) for line in recorded] for column in columns})
         b = fitted.b if b is None else b
         sigma = float(fitted.sigma) if sigma is None else sigma
     exponent, noise = validation.number("b", b, low=0.0, high=1.0), validation.number("sigma", sigma, above=0.0)
@@ -186,19 +177,16 @@ def _simulate(
             for budget in budgets:
                 split = allocator.ask(budget)
                 amounts = np.array([split.amounts[arm] for arm in names])
-                outcomes = amounts * truth + np.where(amounts > 0, amounts**b, 0.0) * sigma * rng.standard_normal(
-                    len(names)
-                )
+                scale = np.where(amounts > 0, amounts**b, 0.0) * sigma
+                outcomes = amounts * truth + scale * rng.standard_normal(len(names))
                 given = {arm: float(y) for arm, y, x in zip(names, outcomes, amounts) if x > 0}
                 allocator.tell(split.ticket, given)
                 earned[world] += outcomes.sum()
                 regret[world] += best[world] * budget - sign * float(amounts @ truth)
-        earned_low, earned_high = map(float, np.quantile(earned, BAND))
-        regret_low, regret_high = map(float, np.quantile(regret, BAND))
-        forecasts.append(
-            PolicyForecast(
-                name, float(earned.mean()), earned_low, earned_high, float(regret.mean()), regret_low, regret_high
-            )
-        )
-    total = math.fsum(budgets)
-    return Forecast(len(budgets), len(means), total, b, sigma, tuple(forecasts))
+        forecasts.append(PolicyForecast(name, *_mean_and_band(earned), *_mean_and_band(regret)))
+    return Forecast(len(budgets), len(means), math.fsum(budgets), b, sigma, tuple(forecasts))
+
+
+def _mean_and_band(values: Floats) -> tuple[float, float, float]:
+    low, high = np.quantile(values, BAND)
+    return float(values.mean()), float(low), float(high)

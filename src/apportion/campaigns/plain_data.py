@@ -30,32 +30,16 @@ def plain(value: Any) -> Any:
 
 def relative_to(beliefs: Beliefs) -> dict[str, Any]:
     """What beliefs stand on, as of their own time: σ, the level of the intervals, the direction, what was learned."""
-    return {
-        "sigma": beliefs.sigma,
-        "level": beliefs.level,
-        "minimise": beliefs.minimise,
-        "learned": learned_content(beliefs.learned),
-    }
+    own = {name: getattr(beliefs, name) for name in ("sigma", "level", "minimise")}
+    return {**own, "learned": learned_content(beliefs.learned)}
 
 
 def split_content(campaign: str, unit: str | None, split: Split) -> dict[str, Any]:
     """A split of a campaign with its reasons and the beliefs it was made on."""
     beliefs, amounts, shares, reasons = split.beliefs, split.amounts, split.shares, split.reasons
-    return {
-        "campaign": campaign,
-        "ticket": split.ticket,
-        "budget": split.budget,
-        "unit": unit,
-        "note": split.note,
-        **relative_to(beliefs),
-        "arms": [
-            {
-                "arm": arm,
-                "amount": amounts[arm],
-                "share": shares[arm],
-                **beliefs.at(index)._asdict(),
-                "reason": reasons[arm],
-            }
-            for index, arm in enumerate(amounts)
-        ],
-    }
+    arms = [
+        {"arm": arm, "amount": amounts[arm], "share": shares[arm], **belief._asdict(), "reason": reasons[arm]}
+        for arm, belief in zip(amounts, map(beliefs.at, range(len(amounts))))
+    ]
+    whole = {"campaign": campaign, "ticket": split.ticket, "budget": split.budget, "unit": unit, "note": split.note}
+    return {**whole, **relative_to(beliefs), "arms": arms}

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from apportion.campaigns.status import Status
 
 
+Key = str | None
+"""The name of a write: sent again with it, the write is done once."""
+
+
 class CampaignVerbs(Protocol):
     """What can be done with a campaign, wherever it is kept. A `key` names a write: sent again, it is done once."""
 
@@ -27,46 +31,42 @@ class CampaignVerbs(Protocol):
 
     # Splits and outcomes
 
-    def split(self, budget: float | None = None, *, key: str | None = None) -> Split:
+    def split(self, budget: float | None = None, *, key: Key = None) -> Split:
         """The next split, of the campaign's budget unless another is given here. Earlier tickets may be open."""
 
-    def record(
-        self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, key: str | None = None
-    ) -> None:
+    def record(self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, key: Key = None) -> None:
         """Record outcomes: in parts, late, in any order; None means that none will come ("no data").
 
         `amounts` are what was really spent where that differs from the advice. The same again changes nothing;
         something else is a `Conflict`: `amend` corrects.
         """
 
-    def amend(
-        self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, key: str | None = None
-    ) -> None:
+    def amend(self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, key: Key = None) -> None:
         """Correct outcomes that were recorded, or the amounts they came from. The old stay in the history."""
 
-    def close(self, ticket: int, *, key: str | None = None) -> None:
+    def close(self, ticket: int, *, key: Key = None) -> None:
         """No result will come for what is still open of a ticket."""
 
     # Arms and settings
 
-    def add_arm(self, name: str, minimum: float = 0.0, maximum: float = 1.0, *, key: str | None = None) -> None:
+    def add_arm(self, name: str, minimum: float = 0.0, maximum: float = 1.0, *, key: Key = None) -> None:
         """A new arm, or one that was removed, with all that was learned about it."""
 
-    def pause_arm(self, name: str, *, key: str | None = None) -> None:
+    def pause_arm(self, name: str, *, key: Key = None) -> None:
         """Give the arm nothing until it is resumed."""
 
-    def resume_arm(self, name: str, *, key: str | None = None) -> None:
+    def resume_arm(self, name: str, *, key: Key = None) -> None:
         """Take a paused arm back into the splits."""
 
-    def remove_arm(self, name: str, *, key: str | None = None) -> None:
+    def remove_arm(self, name: str, *, key: Key = None) -> None:
         """Take the arm away; outcomes of open tickets still count, and `add_arm` brings it back."""
 
     def bound_arm(
-        self, name: str, minimum: float | None = None, maximum: float | None = None, *, key: str | None = None
+        self, name: str, minimum: float | None = None, maximum: float | None = None, *, key: Key = None
     ) -> None:
         """Set the smallest and largest share of an arm; the same minimum and maximum fixes it."""
 
-    def change(self, *, key: str | None = None, **changes: Unpack[ChangedSettings]) -> Settings:
+    def change(self, *, key: Key = None, **changes: Unpack[ChangedSettings]) -> Settings:
         """Change settings, all that are given or none (`campaigns.settings` declares them).
 
         Some count all outcomes again, another b say; of half-life and window the one set last replaces the other.
@@ -76,7 +76,7 @@ class CampaignVerbs(Protocol):
     # Files and futures
 
     def import_history(
-        self, path: Source, *, add_arms: bool = False, again: bool = False, key: str | None = None,
+        self, path: Source, *, add_arms: bool = False, again: bool = False, key: Key = None,
         **columns: str | None,
     ) -> Imported:  # fmt: skip
         """Import a history file: each date becomes a split that was spent, with its outcomes. All or nothing.

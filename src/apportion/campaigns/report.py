@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from apportion._common.formatting import column_cells, counted, readable, to_the_minute
+from apportion.allocation.beliefs import Beliefs
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.events import now
 from apportion.campaigns.history import Line
@@ -29,17 +31,14 @@ def campaign_page(campaign: Campaign) -> Page:
     settings = status.settings
     unit = settings.unit or "units"
     lines = list(campaign.history())
-    page = Page(
-        campaign.name,
-        lead=f"{counted(status.period, 'split')} of {readable(settings.budget)} {unit} by {settings.policy}.",
-    )
+    lead = f"{counted(status.period, 'split')} of {readable(settings.budget)} {unit} by {settings.policy}."
+    page = Page(campaign.name, lead=lead)
     for sentence in status.notes:
         page.text(sentence)
     page.section("Where it stands")
     _table(page, _with_spent(status_rows(status), lines, unit))
-    regret = status.expected_regret
-    if not math.isnan(regret):
-        page.text(f"Estimated cost of still not being sure: {readable(regret)} a period.")
+    if not math.isnan(status.expected_regret):
+        page.text(f"Estimated cost of still not being sure: {readable(status.expected_regret)} a period.")
     if status.period:
         page.section("The last split")
         last = campaign.explain(status.period)
@@ -78,32 +77,20 @@ def _with_spent(content: Rows, lines: Sequence[Line], unit: str) -> Rows:
 
 
 def _pictures(page: Page, campaign: Campaign, lines: Sequence[Line]) -> None:
-    totals: dict[str, float] = {}
+    totals: dict[str, float] = defaultdict(float)
+    budgets: dict[int, float] = defaultdict(float)
     for line in lines:
-        totals[line.arm] = totals.get(line.arm, 0.0) + line.amount
-    names = sorted(totals, key=lambda name: -totals[name])[:MOST_ARMS]
-    budgets: dict[int, float] = {}
-    for line in lines:
-        budgets[line.ticket] = budgets.get(line.ticket, 0.0) + line.amount
-    tickets = sorted(budgets)
-    indices = {ticket: index for index, ticket in enumerate(tickets)}
-    shares = {name: [0.0] * len(tickets) for name in names}
+        totals[line.arm] += line.amount
+        budgets[line.ticket] += line.amount
+    names, tickets = sorted(totals, key=lambda name: -totals[name])[:MOST_ARMS], sorted(budgets)
+    shares = {name: dict.fromkeys(tickets, 0.0) for name in names}
     for line in lines:
         if line.arm in shares and budgets[line.ticket] > 0:
-            shares[line.arm][indices[line.ticket]] = line.amount / budgets[line.ticket]
+            shares[line.arm][line.ticket] = line.amount / budgets[line.ticket]
     page.figure(_shares(tickets, shares), "What was spent, as shares; each step is a split.")
-    moments = _moments(campaign)
+    moments = campaign.beliefs_over_time(max(1, campaign.period // MOST_MOMENTS))
     if len(moments) > 1:
-        page.figure(
-            _means(moments, names),
-            "Return per unit of each arm, with its likely range as it was known then.",
-        )
-
-
-def _moments(campaign: Campaign) -> list[tuple[int, Any]]:
-    """(period, beliefs) at some moments, in one pass over the events."""
-    every = max(1, campaign.period // MOST_MOMENTS)
-    return [(period, beliefs) for period, beliefs in campaign.beliefs_over_time(every)]
+        page.figure(_means(moments, names), "Return per unit of each arm, with its likely range as it was known then.")
 
 
 def _figure(title: str) -> tuple[Figure, Any]:
@@ -122,33 +109,33 @@ def _safe(name: str) -> str:
     return name.replace("$", r"\$").lstrip("_") or "arm"
 
 
-def _shares(tickets: list[int], shares: dict[str, list[float]]) -> Figure:
+def _shares(tickets: list[int], shares: dict[str, dict[int, float]]) -> Figure:
     figure, axes = _figure("Shares over time")
     edges = [*tickets, tickets[-1] + 1]
-    values = [[*row, row[-1]] for row in shares.values()]
+    values = [[*row.values(), row[tickets[-1]]] for row in shares.values()]
     axes.stackplot(edges, values, labels=[_safe(name) for name in shares], step="post")
     axes.set(xlabel="ticket", ylabel="share", ylim=(0, 1), xlim=(edges[0], edges[-1]))
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
     return figure
 
 
-def _means(moments: list[tuple[int, Any]], names: list[str]) -> Figure:
+def _means(moments: list[tuple[int, Beliefs]], names: list[str]) -> Figure:
     figure, axes = _figure("Return per unit over time")
     for name in names:
         found = [(period, beliefs[name]) for period, beliefs in moments if name in beliefs]
         known = [(period, belief) for period, belief in found if not math.isnan(belief.mean)]
         if not known:
             continue
-        periods, means = [period for period, _ in known], [belief.mean for _, belief in known]
+        periods = [period for period, _ in known]
+        means, low, high = zip(*((belief.mean, belief.low, belief.high) for _, belief in known))
         (line,) = axes.plot(periods, means, label=_safe(name))
-        low, high = [belief.low for _, belief in known], [belief.high for _, belief in known]
         if all(map(math.isfinite, (*low, *high))):
             axes.fill_between(periods, low, high, color=line.get_color(), alpha=0.12, linewidth=0)
     axes.set(xlabel="ticket", ylabel="return per unit")
     if axes.lines:
-        last = [line.get_ydata() for line in axes.lines]
-        flat = sorted(float(value) for values in last for value in values)
-        spread = (flat[-1] - flat[0]) or abs(flat[0]) or 1.0
-        axes.set_ylim(flat[0] - spread, flat[-1] + spread)
+        heights = [float(height) for line in axes.lines for height in line.get_ydata()]
+        lowest, highest = min(heights), max(heights)
+        spread = (highest - lowest) or abs(lowest) or 1.0
+        axes.set_ylim(lowest - spread, highest + spread)
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
     return figure

@@ -19,12 +19,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["number", "whole", "flag", "text", "policy", "shares"]
 
-GROUPS = {
-    "budget": "The budget",
-    "arms": "The arms",
-    "decision": "How it is decided",
-    "past": "How the past counts",
-}
+GROUPS = {"budget": "The budget", "arms": "The arms", "decision": "How it is decided", "past": "How the past counts"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -64,7 +59,7 @@ class Setting:
     @property
     def bounds(self) -> dict[str, Any]:
         """Those bounds that it has."""
-        given = {"low": self.low, "high": self.high, "above": self.above, "below": self.below}
+        given = {name: getattr(self, name) for name in ("low", "high", "above", "below")}
         return {name: bound for name, bound in given.items() if bound is not None}
 
     def check(self, value: Any) -> Any:

@@ -6,7 +6,7 @@ import inspect
 import json
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from apportion._common import validation
 from apportion.allocation.allocator import Allocator, exponents_for
@@ -23,7 +23,6 @@ FORMAT = "apportion.ledger"
 
 # The settings that a policy may be given, or learn.
 NOISE = ("b", "sigma")
-
 
 # The settings that are options of the allocator; the others are kept beside it.
 ALLOCATOR_SETTINGS = frozenset(inspect.signature(Allocator).parameters) & SETTINGS.keys() - {"policy"}
@@ -69,8 +68,7 @@ class CampaignState:
     @property
     def settings_unit(self) -> str | None:
         """What the budget is counted in."""
-        unit: str | None = self._settings["unit"]
-        return unit
+        return cast("str | None", self._settings["unit"])
 
     @property
     def settings(self) -> Settings:
@@ -105,18 +103,18 @@ class CampaignState:
             ticket = self.allocator.commit(self.allocator.decision_from(payload))
             if ticket != event.ticket:
                 raise IncompatibleState(f"Event {event.number} issues ticket {event.ticket}; due was {ticket}.")
-        elif event.kind == "outcome":
-            self.allocator.tell(_ticket(event), payload["outcomes"], payload.get("amounts"))
-        elif event.kind == "amended":
-            self.allocator.amend(_ticket(event), payload["outcomes"], payload.get("amounts"))
+        elif event.kind in ("outcome", "amended"):
+            if event.ticket is None:
+                raise IncompatibleState(f"Event {event.number} names no ticket.")
+            verb = self.allocator.tell if event.kind == "outcome" else self.allocator.amend
+            verb(event.ticket, payload["outcomes"], payload.get("amounts"))
         elif event.kind == "arm":
             self.change_arm(payload["action"], payload["arm"], payload.get("minimum"), payload.get("maximum"))
         elif event.kind == "setting":
             self.change(payload["changes"])
         elif event.kind != "imported":
-            raise IncompatibleState(
-                f"Event {event.number} is of a kind that this release does not know: {event.kind}."
-            )
+            unknown = f"Event {event.number} is of a kind that this release does not know: {event.kind}."
+            raise IncompatibleState(unknown)
 
     def change_arm(self, action: str, arm: str, minimum: float | None = None, maximum: float | None = None) -> None:
         """Add, pause, resume, remove or bound an arm."""
@@ -223,15 +221,9 @@ class CampaignState:
         head, _, body = text.partition("\n")
         try:
             settings = json.loads(head)
+            if not isinstance(settings, dict) or settings.get("format") != FORMAT:
+                raise ValueError(f"its format is not {FORMAT}")
         except ValueError as error:
             raise IncompatibleState("A snapshot in the database is damaged.") from error
-        if not isinstance(settings, dict) or settings.get("format") != FORMAT:
-            raise IncompatibleState("A snapshot in the database is damaged.")
         tickets = TicketIndex()
         return cls(Allocator.from_json(body, tickets.load), tickets, settings["settings"], number)
-
-
-def _ticket(event: Event) -> int:
-    if event.ticket is None:
-        raise IncompatibleState(f"Event {event.number} names no ticket.")
-    return event.ticket

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from apportion.allocation.beliefs import Belief, Beliefs
 from apportion.campaigns.settings import Settings
 from apportion.campaigns.state import CampaignState
 from apportion.inference.learning import Learned
+
+_DRAWS = 4096
 
 
 class ArmStatus(NamedTuple):
@@ -70,6 +75,22 @@ def status_of(name: str, state: CampaignState, beliefs: Beliefs, expected_regret
         arms=tuple(ArmStatus(*arm, belief=beliefs.get(arm.name)) for arm in own.all_arms), settings=settings,
         version=state.number, notes=sentences(settings, waiting, expected_regret, beliefs.learned), beliefs=beliefs,
     )  # fmt: skip
+
+
+def expected_regret(beliefs: Beliefs, amounts: Mapping[str, float]) -> float:
+    """E[best mean in play]·budget − Σ amount·mean under independent N(μ*, σ²/B); NaN where an arm is unknown.
+
+    The draws are fixed, so that the same beliefs give the same figure.
+    """
+    given = np.array([amounts.get(name, 0.0) for name in beliefs])
+    counts = beliefs.in_play | (given > 0.0)
+    gains, spread = -beliefs.mean if beliefs.minimise else beliefs.mean, beliefs.spread
+    if not counts.any() or not np.isfinite(spread[counts]).all() or np.isnan(gains[counts]).any():
+        return float("nan")
+    noise = np.random.Generator(np.random.PCG64(20_23)).standard_normal((_DRAWS, len(given)))
+    draws = (gains + spread * noise)[:, counts]
+    best = draws[:, beliefs.in_play[counts]].max(axis=1)
+    return float(np.maximum(0.0, (best[:, np.newaxis] - draws) @ given[counts]).mean())
 
 
 def spent_heading(settings: Settings) -> str:

@@ -26,6 +26,8 @@ T = TypeVar("T")
 # So many seconds a reader waits for the state in memory; then it reads the database, as another process would.
 READER_WAIT_SECONDS = 0.05
 
+LONGEST_KEY = 200
+
 
 class SharedState:
     """What the threads of a process share of one campaign: its state, and the lock on it."""
@@ -258,6 +260,11 @@ def _plain(value: Any) -> Any:
 
 def write_key(key: Any) -> str | None:
     """The key of a write, checked, or None."""
-    if key is None or (isinstance(key, str) and 1 <= len(key) <= 200 and key.isprintable()):
-        return key
-    raise validation.refuse("key", "printable text of at most 200 characters", key)
+    if not is_write_key(key):
+        raise validation.refuse("key", f"printable text of at most {LONGEST_KEY} characters", key)
+    return None if key is None else str(key)
+
+
+def is_write_key(key: Any) -> bool:
+    """Whether a write may be named so; None where it has no name."""
+    return key is None or (isinstance(key, str) and 1 <= len(key) <= LONGEST_KEY and key.isprintable())

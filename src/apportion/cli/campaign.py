@@ -174,10 +174,7 @@ def amend(
 
 
 def close(
-    name: Name,
-    ticket: Annotated[int, typer.Argument(help="Which split.")],
-    db: Db = None,
-    json: Json = False,
+    name: Name, ticket: Annotated[int, typer.Argument(help="Which split.")], db: Db = None, json: Json = False
 ) -> None:
     """Close a ticket: no result will come for what is still open of it.
 

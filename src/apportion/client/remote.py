@@ -17,7 +17,7 @@ from apportion.campaigns.events import Event
 from apportion.campaigns.files import Imported
 from apportion.campaigns.forecast import Forecast
 from apportion.campaigns.history import History, Line
-from apportion.campaigns.protocol import CampaignVerbs
+from apportion.campaigns.protocol import CampaignVerbs, Key
 from apportion.campaigns.settings import ChangedSettings, Settings
 from apportion.campaigns.status import Status
 from apportion.client import rebuild
@@ -44,43 +44,39 @@ class RemoteCampaign(CampaignVerbs):
 
     # Splits, outcomes, arms, settings, files
 
-    def split(self, budget: float | None = None, *, key: str | None = None) -> Split:
+    def split(self, budget: float | None = None, *, key: Key = None) -> Split:
         content = {} if budget is None else {"budget": budget}
         return rebuild.RemoteSplit(self._write("POST", "splits", content=content, key=key))
 
-    def record(
-        self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, key: str | None = None
-    ) -> None:
+    def record(self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, key: Key = None) -> None:
         self._write("POST", "splits", ticket, "outcomes", content=_outcomes(outcomes, amounts), key=key)
 
-    def amend(
-        self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, key: str | None = None
-    ) -> None:
+    def amend(self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, key: Key = None) -> None:
         self._write("PATCH", "splits", ticket, "outcomes", content=_outcomes(outcomes, amounts), key=key)
 
-    def close(self, ticket: int, *, key: str | None = None) -> None:
+    def close(self, ticket: int, *, key: Key = None) -> None:
         self._write("POST", "splits", ticket, "close", key=key)
 
-    def add_arm(self, name: str, minimum: float = 0.0, maximum: float = 1.0, *, key: str | None = None) -> None:
+    def add_arm(self, name: str, minimum: float = 0.0, maximum: float = 1.0, *, key: Key = None) -> None:
         self._write("POST", "arms", content={"name": name, "minimum": minimum, "maximum": maximum}, key=key)
 
-    def pause_arm(self, name: str, *, key: str | None = None) -> None:
+    def pause_arm(self, name: str, *, key: Key = None) -> None:
         self._write("PATCH", "arms", name, content={"action": "pause"}, key=key)
 
-    def resume_arm(self, name: str, *, key: str | None = None) -> None:
+    def resume_arm(self, name: str, *, key: Key = None) -> None:
         self._write("PATCH", "arms", name, content={"action": "resume"}, key=key)
 
-    def remove_arm(self, name: str, *, key: str | None = None) -> None:
+    def remove_arm(self, name: str, *, key: Key = None) -> None:
         self._write("DELETE", "arms", name, key=key)
 
     def bound_arm(
-        self, name: str, minimum: float | None = None, maximum: float | None = None, *, key: str | None = None
+        self, name: str, minimum: float | None = None, maximum: float | None = None, *, key: Key = None
     ) -> None:
         bounds = {"minimum": minimum, "maximum": maximum}
         given = {bound: value for bound, value in bounds.items() if value is not None}
         self._write("PATCH", "arms", name, content={"action": "bound", **given}, key=key)
 
-    def change(self, *, key: str | None = None, **changes: Unpack[ChangedSettings]) -> Settings:
+    def change(self, *, key: Key = None, **changes: Unpack[ChangedSettings]) -> Settings:
         wanted: dict[str, Any] = {**changes}
         policy = wanted.pop("policy", None)
         if policy is not None:
@@ -88,7 +84,7 @@ class RemoteCampaign(CampaignVerbs):
         return rebuild.settings(self._write("PATCH", "settings", content=wanted, key=key))
 
     def import_history(
-        self, path: Source, *, add_arms: bool = False, again: bool = False, key: str | None = None,
+        self, path: Source, *, add_arms: bool = False, again: bool = False, key: Key = None,
         **columns: str | None,
     ) -> Imported:  # fmt: skip
         file = tables.read_content(path)

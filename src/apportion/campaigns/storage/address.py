@@ -15,6 +15,9 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from apportion.errors import InvalidValue, StoreUnavailable
 
+Address = str | os.PathLike[str] | None
+"""A database as users name it: a URL, the path of a file, or None for `APPORTION_DB` or the default file."""
+
 VARIABLE = "APPORTION_DB"
 
 LOCK_TIMEOUT_SECONDS = 60.0
@@ -30,7 +33,7 @@ def default_file() -> Path:
     return platformdirs.user_data_path("apportion", appauthor=False) / "campaigns.db"
 
 
-def database_url(db: str | os.PathLike[str] | None = None) -> URL:
+def database_url(db: Address = None) -> URL:
     """A database's URL: from a URL, a file's path, `APPORTION_DB`, or the default file."""
     if isinstance(db, os.PathLike):
         return _file_url(Path(db))
