@@ -80,9 +80,7 @@ def fit(
     sigma: Annotated[str, typer.Option(help="The scale of the noise: common to all arms, or per-arm.")] = "common",
     level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
     tails: Annotated[str, typer.Option(help="gaussian, or measured: heavy tails widen the intervals.")] = "gaussian",
-    decimal: Annotated[
-        str | None, typer.Option(help="Decimal mark, comma or point; found in the file by default.")
-    ] = None,
+    decimal: campaign.Decimal = None,
     plot: Annotated[
         Path | None, typer.Option(help="The picture (.png, .svg or .pdf); beside the file by default.")
     ] = None,
@@ -119,16 +117,11 @@ def simulate(
 
 for command in (
     campaign.new, campaign.split, campaign.record, campaign.amend, campaign.close, campaign.status,
-    campaign.campaigns, campaign.history, settings.settings, settings.check,
-    settings.upgrade, arms.arms,
-    files.export, files.restore, files.report,
+    campaign.campaigns, campaign.history, settings.settings, settings.check, settings.upgrade, arms.arms,
+    files.export, files.restore, files.report, files.import_, forecast.forecast, forecast.backtest, serve.serve,
+    doctor.doctor,
 ):  # fmt: skip
-    app.command()(command)
-app.command("import")(files.import_)
-app.command("forecast")(forecast.forecast)
-app.command("backtest")(forecast.backtest)
-app.command("serve")(serve.serve)
-app.command("doctor")(doctor.doctor)
+    app.command(command.__name__.rstrip("_"))(command)
 app.add_typer(token.app, name="token")
 
 

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from apportion.cli.campaign import Db, Json, Name
+from apportion.cli import show
+from apportion.cli.campaign import Db, Json, Name, open_campaign
 from apportion.errors import InvalidValue
 
 ACTIONS = ("add", "pause", "resume", "remove", "bound")
@@ -31,24 +32,18 @@ def arms(
     Example: apportion arms ads add radio --min 0.05
     """
     from apportion._common.formatting import percent
-    from apportion.campaigns.campaign import Campaign
-    from apportion.cli import show
 
-    campaign = Campaign.open(name, db)
+    campaign = open_campaign(name, db)
     if action is not None:
         if action not in ACTIONS:
             raise InvalidValue(f"`action` must be one of {', '.join(ACTIONS)}; got {action[:60]!r}.")
         if arm is None:
             raise InvalidValue(f"Which arm? apportion arms {name} {action} ARM")
-        bounds = (minimum, maximum) != (None, None)
-        if bounds and action not in ("add", "bound"):
+        bounds = {"minimum": minimum, "maximum": maximum}
+        given = {bound: value for bound, value in bounds.items() if value is not None}
+        if given and action not in ("add", "bound"):
             raise InvalidValue(f"`--min` and `--max` go with add and bound, not with {action}.")
-        if action == "add":
-            campaign.add_arm(arm, 0.0 if minimum is None else minimum, 1.0 if maximum is None else maximum)
-        elif action == "bound":
-            campaign.bound_arm(arm, minimum, maximum)
-        else:
-            {"pause": campaign.pause_arm, "resume": campaign.resume_arm, "remove": campaign.remove_arm}[action](arm)
+        getattr(campaign, f"{action}_arm")(arm, **given)
     if json:
         show.show_json([arm._asdict() for arm in campaign.arms])
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from apportion.campaigns.settings import SETTINGS
+from apportion.cli import show
 from apportion.cli.setting_options import with_settings
 from apportion.errors import ApportionError, InvalidValue
 
@@ -31,6 +33,7 @@ Db = Annotated[
 ]  # fmt: skip
 Json = Annotated[bool, typer.Option("--json", help="For machines.")]
 Ticket = Annotated[int | None, typer.Option(help="Which split; the open one by default.")]
+Decimal = Annotated[str | None, typer.Option(help="Decimal mark, comma or point; found in the file by default.")]
 Key = Annotated[str | None, typer.Option(help="A name for this write: sent again with it, it is done once.")]
 
 
@@ -47,7 +50,6 @@ def new(
     Example: apportion new ads --arms search,social,video --budget 5000 --unit EUR --min video=0.05
     """
     from apportion.campaigns.campaign import Campaign
-    from apportion.cli import show
 
     asking = sys.stdin.isatty() and not json
     if asking and None in (name, arms, given["budget"]):
@@ -70,16 +72,13 @@ def new(
         elif setting.kind == "text":
             given[setting.name] = given[setting.name] or None
     campaign = Campaign.create(name, [arm.strip() for arm in arms.split(",")], db=db, **given)
-    if json:
-        show.show_json(campaign.status().to_dict())
-        return
-    show.show_status(campaign.status())
-    show.say(f"Next: apportion split {show._quoted(name)}")
+    show.show_status(campaign.status(), json)
+    if not json:
+        show.say(f"Next: apportion split {shlex.quote(name)}")
 
 
 def _budget(typed: str) -> float:
     """What was typed at the prompt, which asks again where it is no number."""
-    from apportion.cli import show
 
     try:
         return show.number(typed, "the budget")
@@ -98,15 +97,8 @@ def split(
 
     Example: apportion split ads --budget 6000
     """
-    from apportion.campaigns.plain_data import split_content
-    from apportion.cli import show
-
     campaign = open_campaign(name, db)
-    given = campaign.split(budget, key=key)
-    if json:
-        show.show_json(split_content(campaign.name, campaign.unit, given))
-    else:
-        show.show_split(campaign, given)
+    show.show_split(campaign, campaign.split(budget, key=key), json)
 
 
 def record(
@@ -128,8 +120,6 @@ def record(
 
     Example: apportion record ads search=812 social=410.5 --spent social=900
     """
-    from apportion.cli import show
-
     campaign = open_campaign(name, db)
     if csv is not None:
         if outcomes or spent:
@@ -145,7 +135,7 @@ def record(
     else:
         if not outcomes:
             example = f"{campaign.arms[0].name}=812"
-            raise InvalidValue(f"Say what came back, for example {show._quoted(example)}; got no outcome.")
+            raise InvalidValue(f"Say what came back, for example {shlex.quote(example)}; got no outcome.")
         number = _ticket(campaign, ticket)
         amounts = show.numbers(spent, "amount") if spent else None
         campaign.record(number, show.pairs(outcomes), amounts, key=key)
@@ -166,8 +156,6 @@ def amend(
 
     Example: apportion amend ads 12 search=790
     """
-    from apportion.cli import show
-
     campaign = open_campaign(name, db)
     campaign.amend(ticket, show.pairs(outcomes), show.numbers(spent, "amount") if spent else None, key=key)
     _show_recorded(campaign, [ticket], json, "Amended")
@@ -190,13 +178,7 @@ def status(name: Name, db: Db = None, json: Json = False) -> None:
 
     Example: apportion status ads
     """
-    from apportion.cli import show
-
-    campaign = open_campaign(name, db)
-    if json:
-        show.show_json(campaign.status().to_dict())
-    else:
-        show.show_status(campaign.status())
+    show.show_status(open_campaign(name, db).status(), json)
 
 
 def campaigns(db: Db = None, json: Json = False) -> None:
@@ -206,7 +188,6 @@ def campaigns(db: Db = None, json: Json = False) -> None:
     """
     from apportion._common.formatting import readable
     from apportion.campaigns.campaign import Campaign
-    from apportion.cli import show
 
     found = []
     for name in Campaign.names(db):
@@ -249,13 +230,12 @@ def history(
     """
     from apportion._common.formatting import to_the_minute
     from apportion.campaigns.tables import history_rows
-    from apportion.cli import show
 
     campaign = open_campaign(name, db)
     if log:
         events = campaign.events(max(0, campaign.version - last))
         if json:
-            show.show_json([event.to_dict() for event in events])
+            show.show_json(events)
             return
         columns = {"event": "right", "at (UTC)": "left", "kind": "left", "ticket": "right", "what": "left"}
         rows = [
@@ -265,11 +245,11 @@ def history(
         show.grid(f"Log of {name}", columns, rows, unbroken=("at (UTC)", "kind"))
         return
     period = campaign.period
-    lines = campaign.history(max(1, period - last + 1)) if period else []
+    lines = list(campaign.history(max(1, period - last + 1))) if period else []
     if json:
-        show.show_json(list(lines))
-        return
-    show.grid(f"History of {name}", *history_rows(list(lines)), unbroken=("date (UTC)", "state"))
+        show.show_json(lines)
+    else:
+        show.grid(f"History of {name}", *history_rows(lines), unbroken=("date (UTC)", "state"))
 
 
 def open_campaign(name: str, db: str | None) -> Any:
@@ -293,16 +273,12 @@ def _ticket(campaign: Any, given: int | None) -> int:
 
 
 def _show_recorded(campaign: Any, tickets: list[int], json: bool, verb: str) -> None:
-    from apportion.cli import show
-
     waiting = campaign.open_tickets
-    if json:
-        show.show_json({"campaign": campaign.name, "tickets": tickets, "open_tickets": list(waiting)})
-        return
     names = ", ".join(map(str, tickets[:20]))
     still = [ticket for ticket in tickets if ticket in waiting]
     rest = f" Still open: {', '.join(map(str, still[:20]))}." if still else ""
-    show.say(f"{verb}: ticket{'s' if len(tickets) > 1 else ''} {names}.{rest}")
+    content = {"campaign": campaign.name, "tickets": tickets, "open_tickets": list(waiting)}
+    show.show_result(json, content, f"{verb}: ticket{'s' if len(tickets) > 1 else ''} {names}.{rest}")
 
 
 def _summary(event: Any) -> str:

@@ -23,6 +23,7 @@ import typer
 
 from apportion._common import optional
 from apportion._version import __version__
+from apportion.cli import show
 from apportion.cli.campaign import Db, Json
 from apportion.cli.serve import PORT
 
@@ -61,8 +62,6 @@ def doctor(
 
     Example: apportion doctor --db campaigns.db
     """
-    from apportion.cli import show
-
     findings = list(examine(db, port))
     problems = [finding for finding in findings if finding.state == ATTENTION]
     if json:

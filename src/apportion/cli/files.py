@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from apportion.cli.campaign import Db, Json, Name
+from apportion.cli import show
+from apportion.cli.campaign import Db, Decimal, Json, Name, open_campaign
 from apportion.errors import InvalidValue
 
 
@@ -21,9 +22,7 @@ def import_(
     amount_column: Annotated[str, typer.Option(help="The column of the amounts.")] = "amount",
     outcome_column: Annotated[str, typer.Option(help="The column of the outcomes.")] = "outcome",
     delimiter: Annotated[str | None, typer.Option(help="Separator of cells; found in the file by default.")] = None,
-    decimal: Annotated[
-        str | None, typer.Option(help="Decimal mark, comma or point; found in the file by default.")
-    ] = None,
+    decimal: Decimal = None,
     add_arms: Annotated[bool, typer.Option("--add-arms", help="Add arms that are not known.")] = False,
     again: Annotated[bool, typer.Option("--again", help="Import it even if it was imported before.")] = False,
     db: Db = None,
@@ -35,24 +34,20 @@ def import_(
     """
     from apportion._common.dates import describe_order
     from apportion._common.formatting import counted
-    from apportion.campaigns.campaign import Campaign
     from apportion.campaigns.files import import_history
     from apportion.campaigns.history_files import read_history
-    from apportion.cli import show
 
     columns: dict[str, Any] = {
         "date": date_column, "arm": arm_column, "amount": amount_column, "outcome": outcome_column,
         "delimiter": delimiter, "decimal": decimal,
     }  # fmt: skip
-    campaign = Campaign.open(name, db)
+    campaign = open_campaign(name, db)
     order = describe_order(line.date for line in read_history(file, **columns)[0])
     done = import_history(campaign, file, add_arms=add_arms, again=again, **columns)
-    if json:
-        show.show_json({**done._asdict(), "order": order})
-    else:
-        more = f" Added: {', '.join(done.arms_added)}." if done.arms_added else ""
-        rows, dates = counted(done.rows, "row"), counted(done.tickets, "date")
-        show.say(f"{rows} on {dates} {'was' if done.rows == 1 else 'were'} imported from {done.file}, {order}.{more}")
+    more = f" Added: {', '.join(done.arms_added)}." if done.arms_added else ""
+    rows, dates = counted(done.rows, "row"), counted(done.tickets, "date")
+    sentence = f"{rows} on {dates} {'was' if done.rows == 1 else 'were'} imported from {done.file}, {order}.{more}"
+    show.show_result(json, {**done._asdict(), "order": order}, sentence)
 
 
 def export(
@@ -71,14 +66,13 @@ def export(
     """
     from apportion._common.files import write_text
     from apportion.campaigns import files
-    from apportion.campaigns.campaign import Campaign
 
     chosen = kind or ("json" if json or (out is not None and out.suffix == ".json") else "csv")
     if chosen not in files.EXPORTS:
         raise InvalidValue(f"`--format` must be one of {', '.join(files.EXPORTS)}; got {chosen[:60]!r}.")
     if out is not None and not force and out.exists():
         raise InvalidValue(f"The file {str(out)!r} is there already; choose another name, or --force to replace it.")
-    text = files.export(Campaign.open(name, db), chosen)
+    text = files.export(open_campaign(name, db), chosen)
     if out is None:
         print(text, end="")
         return
@@ -101,17 +95,14 @@ def restore(
     from apportion._common.formatting import counted
     from apportion._common.tables import read_text
     from apportion.campaigns.files import restore_json, restore_log
-    from apportion.cli import show
 
     text = read_text(file)
     if text.lstrip()[:1] == "{":
         campaign = restore_json(text, db=db, name=name)
     else:
         campaign = restore_log(text, db=db, name=name or file.stem)
-    if json:
-        show.show_json({"campaign": campaign.name, "events": campaign.version})
-    else:
-        show.say(f"Restored: {campaign.name}, {counted(campaign.version, 'event')}.")
+    sentence = f"Restored: {campaign.name}, {counted(campaign.version, 'event')}."
+    show.show_result(json, {"campaign": campaign.name, "events": campaign.version}, sentence)
 
 
 def report(
@@ -124,18 +115,13 @@ def report(
 
     Example: apportion report ads --out ads.html
     """
-    from apportion.campaigns.campaign import Campaign
     from apportion.campaigns.report import campaign_page
-    from apportion.cli import show
 
-    page = campaign_page(Campaign.open(name, db))
+    page = campaign_page(open_campaign(name, db))
     target = Path(f"{name}.html") if out is None else out
     with _explained(target):
         page.write(target)
-    if json:
-        show.show_json({"campaign": name, "file": str(target)})
-    else:
-        show.say(f"Written: {target}")
+    show.show_result(json, {"campaign": name, "file": str(target)}, f"Written: {target}")
 
 
 @contextlib.contextmanager

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from apportion.cli.campaign import Db, Json, Name
+from apportion.cli import show
+from apportion.cli.campaign import Db, Decimal, Json, Name, open_campaign
 
 if TYPE_CHECKING:
     from apportion.campaigns.forecast import Forecast
@@ -32,9 +33,8 @@ def forecast(
     """
     from apportion._common.formatting import counted
     from apportion.campaigns import forecast as forecasts
-    from apportion.campaigns.campaign import Campaign
 
-    campaign = Campaign.open(name, db)
+    campaign = open_campaign(name, db)
     result = forecasts.forecast(campaign, periods=periods, worlds=worlds, policies=_names(policies), seed=seed)
     _show(f"{name}: the next {counted(result.periods, 'period')}", result, json)
 
@@ -45,9 +45,7 @@ def backtest(
     arm_column: Annotated[str, typer.Option(help="The column of the arms.")] = "arm",
     amount_column: Annotated[str, typer.Option(help="The column of the amounts.")] = "amount",
     outcome_column: Annotated[str, typer.Option(help="The column of the outcomes.")] = "outcome",
-    decimal: Annotated[
-        str | None, typer.Option(help="Decimal mark, comma or point; found in the file by default.")
-    ] = None,
+    decimal: Decimal = None,
     b: Annotated[float | None, typer.Option(help="Noise exponent; fitted by default.")] = None,
     sigma: Annotated[float | None, typer.Option(help="Noise scale σ; fitted by default.")] = None,
     minimise: Annotated[bool, typer.Option("--minimise", help="Outcomes are costs.")] = False,
@@ -83,7 +81,6 @@ def _names(policies: str | None) -> list[str] | None:
 
 def _show(title: str, forecast: Forecast, json: bool) -> None:
     from apportion._common.formatting import counted, readable, side_by_side
-    from apportion.cli import show
 
     if json:
         show.show_json(forecast.to_dict())

@@ -8,6 +8,7 @@ import typer
 
 from apportion._common import validation
 from apportion.campaigns.settings import CHANGEABLE
+from apportion.cli import show
 from apportion.cli.campaign import Db, Json, Name, open_campaign
 from apportion.cli.setting_options import option_name, with_settings
 from apportion.errors import InvalidValue
@@ -36,7 +37,6 @@ def settings(
     Example: apportion settings ads --budget 6000 --sigma 35 --unset half-life
     """
     from apportion.campaigns.tables import setting_rows
-    from apportion.cli import show
 
     campaign = open_campaign(name, db)
     changes: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
@@ -102,13 +102,8 @@ def check(
 
     Example: apportion check ads
     """
-    from apportion.cli import show
-
     found = open_campaign(name, db).check(repair=repair)
-    if json:
-        show.show_json(found)
-    else:
-        show.say(found.message)
+    show.show_result(json, found, found.message)
     if not found.ok:
         raise typer.Exit(1)
 
@@ -120,12 +115,8 @@ def upgrade(db: Db = None, json: Json = False) -> None:
     """
     from apportion.campaigns.storage.address import database_url, display_url
     from apportion.campaigns.storage.database import upgrade as bring
-    from apportion.cli import show
 
-    before, after = bring(db)
-    if json:
-        show.show_json({"database": display_url(database_url(db)), "before": before, "after": after})
-    elif before == after:
-        show.say(f"The database {display_url(database_url(db))} is up to date (schema {after}).")
-    else:
-        show.say(f"The database {display_url(database_url(db))} went from schema {before or 'none'} to {after}.")
+    name, (before, after) = display_url(database_url(db)), bring(db)
+    done = f"went from schema {before or 'none'} to {after}" if before != after else f"is up to date (schema {after})"
+    content = {"database": name, "before": before, "after": after}
+    show.show_result(json, content, f"The database {name} {done}.")

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
-
-from rich.cells import cell_len
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING, Any
 
 from apportion._common import parsing
 from apportion._common.formatting import counted, readable
-from apportion.allocation.split import Split
-from apportion.campaigns.campaign import Campaign
-from apportion.campaigns.plain_data import plain
-from apportion.campaigns.status import Status
-from apportion.campaigns.tables import split_rows, status_rows
 from apportion.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from apportion.allocation.split import Split
+    from apportion.campaigns.campaign import Campaign
+    from apportion.campaigns.status import Status
 
 _COMFORTABLE_WIDTH = 24
 """With fewer characters for each text, headings and dates are broken between words."""
@@ -33,18 +31,32 @@ _PIPE_WIDTH = 120
 
 def console() -> Console:
     """A terminal as wide as it is; a pipe gets room for sentences."""
+    from rich.console import Console
+
     plain = Console()
     return plain if plain.is_terminal else Console(width=max(plain.width, _PIPE_WIDTH))
 
 
 def say(sentence: str) -> None:
     """Print a sentence as it is: names may hold brackets."""
+    from rich.text import Text
+
     console().print(Text(sentence))
 
 
 def show_json(content: Any) -> None:
     """Print plain data; what is not a number in JSON becomes null."""
+    from apportion.campaigns.plain_data import plain
+
     print(json.dumps(plain(content), indent=2, allow_nan=False, ensure_ascii=True))
+
+
+def show_result(as_json: bool, content: Any, sentence: str) -> None:
+    """Print what a command did: as plain data for machines, or as a sentence."""
+    if as_json:
+        show_json(content)
+    else:
+        say(sentence)
 
 
 def grid(
@@ -58,6 +70,10 @@ def grid(
 
     On a narrow terminal text wraps, a long name even inside; a number does not, nor a word of the columns `unbroken`.
     """
+    from rich.cells import cell_len
+    from rich.table import Table
+    from rich.text import Text
+
     out = console()
     printed = [[cell if isinstance(cell, str) else readable(cell) for cell in row] for row in rows]
     texts = {name: [name, *(row[index] for row in printed)] for index, name in enumerate(columns)}
@@ -91,17 +107,28 @@ def grid(
         out.print(Text(note))
 
 
-def show_split(campaign: Campaign, split: Split) -> None:
+def show_split(campaign: Campaign, split: Split, as_json: bool) -> None:
     """Print a split and how to record its outcomes."""
+    from apportion.campaigns.plain_data import split_content
+    from apportion.campaigns.tables import split_rows
+
+    if as_json:
+        show_json(split_content(campaign.name, campaign.unit, split))
+        return
     settings = campaign.settings
     title = f"{campaign.name}: ticket {split.ticket}, {readable(split.budget)} {settings.unit or ''}".rstrip()
-    pairs = " ".join(f"{_quoted(name)}=…" for name, amount in split.amounts.items() if amount > 0)
-    note = f"{split.note} Then: apportion record {_quoted(campaign.name)} --ticket {split.ticket} {pairs}".strip()
+    pairs = " ".join(f"{shlex.quote(name)}=…" for name, amount in split.amounts.items() if amount > 0)
+    note = f"{split.note} Then: apportion record {shlex.quote(campaign.name)} --ticket {split.ticket} {pairs}".strip()
     grid(title, *split_rows(split, settings), note)
 
 
-def show_status(status: Status) -> None:
+def show_status(status: Status, as_json: bool) -> None:
     """Print where a campaign stands."""
+    from apportion.campaigns.tables import status_rows
+
+    if as_json:
+        show_json(status.to_dict())
+        return
     settings = status.settings
     title = f"{status.name}: {settings.policy}, {counted(status.period, 'period')}"
     grid(title, *status_rows(status), unbroken=("state",))
@@ -131,10 +158,8 @@ def pairs(given: Iterable[str], what: str = "outcome") -> dict[str, float | None
             raise InvalidValue(f"{article} {what} must be written as arm=number; got {text[:60]!r}.")
         if name in found:
             raise InvalidValue(f"Arm '{name}' is given twice.")
-        if what == "outcome" and value.strip().lower() in ("none", "no-data", "nodata", "na"):
-            found[name] = None
-            continue
-        found[name] = number(value, f"the {what} of '{name}'", what in SHARES)
+        no_data = what == "outcome" and value.strip().lower() in ("none", "no-data", "nodata", "na")
+        found[name] = None if no_data else number(value, f"the {what} of '{name}'", what in SHARES)
     return found
 
 
@@ -152,9 +177,3 @@ def number(text: str, what: str, share: bool = False) -> float:
             allowed = "a share from 0 to 1, for example 0.6"
             raise InvalidValue(f"{what[:1].upper()}{what[1:]} must be {allowed}; got {text[:60]!r}.") from None
         return parsing.number(text, what)
-
-
-def _quoted(name: str) -> str:
-    import shlex
-
-    return shlex.quote(name)

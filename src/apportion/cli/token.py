@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from apportion.cli import show
 from apportion.cli.campaign import Db, Json
 
 app = typer.Typer(no_args_is_help=True, help="Who may use the service: create, list and revoke tokens.")
@@ -26,7 +27,6 @@ def create(
     Example: apportion token create anna --scope read
     """
     from apportion.campaigns.storage.tokens import Tokens
-    from apportion.cli import show
 
     secret = Tokens(db).create(name, scope)
     if json:
@@ -43,7 +43,6 @@ def list_(db: Db = None, json: Json = False) -> None:
     Example: apportion token list
     """
     from apportion.campaigns.storage.tokens import Tokens
-    from apportion.cli import show
 
     found = Tokens(db).list()
     if json:
@@ -53,15 +52,10 @@ def list_(db: Db = None, json: Json = False) -> None:
     else:
         columns = {"token": "left", "scope": "left", "created": "left", "last used": "left", "state": "left"}
         rows = [
-            (
-                row.name,
-                row.scope,
-                row.created[:19],
-                "never" if row.last_used is None else row.last_used[:16],
-                "in use" if row.revoked is None else f"revoked {row.revoked[:19]}",
-            )
+            (row.name, row.scope, row.created[:19], "never" if row.last_used is None else row.last_used[:16],
+             "in use" if row.revoked is None else f"revoked {row.revoked[:19]}")
             for row in found
-        ]
+        ]  # fmt: skip
         show.grid("Tokens", columns, rows)
 
 
@@ -72,10 +66,6 @@ def revoke(name: TokenName, db: Db = None, json: Json = False) -> None:
     Example: apportion token revoke anna
     """
     from apportion.campaigns.storage.tokens import Tokens
-    from apportion.cli import show
 
     Tokens(db).revoke(name)
-    if json:
-        show.show_json({"name": name, "revoked": True})
-    else:
-        show.say(f"Revoked: {name}.")
+    show.show_result(json, {"name": name, "revoked": True}, f"Revoked: {name}.")
