@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -77,11 +78,8 @@ def doctor(
         for finding in findings:
             if finding.advice:
                 show.say(f"{finding.state.capitalize()}, {finding.what}: {finding.advice}")
-        show.say(
-            "Nothing needs attention."
-            if not problems
-            else f"Needs attention: {', '.join(finding.what for finding in problems)}."
-        )
+        named = ", ".join(finding.what for finding in problems)
+        show.say(f"Needs attention: {named}." if problems else "Nothing needs attention.")
     if problems:
         raise typer.Exit(1)
 
@@ -90,15 +88,7 @@ def examine(db: str | None, port: int) -> Iterator[Finding]:
     """Everything that is checked, in order."""
     from apportion.cli.doctor_database import database
 
-    yield from versions()
-    yield from optional_packages()
-    yield from machine()
-    yield from compiled_code()
-    yield from database(db)
-    yield from service(port)
-
-
-# What is installed
+    return chain(versions(), optional_packages(), machine(), compiled_code(), database(db), service(port))
 
 
 def versions() -> Iterator[Finding]:
@@ -107,17 +97,12 @@ def versions() -> Iterator[Finding]:
     yield Finding(group, "apportion", f"{__version__} in {Path(optional.__file__).parent}")
     yield Finding(group, "Python", f"{platform.python_version()} ({sys.executable})")
     for name, least in needed_packages():
-        try:
-            found = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            advice = f"pip install '{name}>={least}'"
-            yield Finding(group, name, f"not installed; {least} or newer is needed", ATTENTION, advice)
-            continue
-        if _older(found, least):
-            advice = f"pip install --upgrade '{name}>={least}'"
-            yield Finding(group, name, f"{found}; {least} or newer is needed", ATTENTION, advice)
-        else:
+        found = _version_of(name)
+        if found and not _older(found, least):
             yield Finding(group, name, found)
+        else:
+            advice = f"pip install {'--upgrade ' if found else ''}'{name}>={least}'"
+            yield Finding(group, name, f"{found or 'not installed'}; {least} or newer is needed", ATTENTION, advice)
 
 
 def needed_packages() -> list[tuple[str, str]]:
@@ -139,8 +124,7 @@ def optional_packages() -> Iterator[Finding]:
     for extra, names in optional.EXTRAS.items():
         missing = optional.missing(extra)
         if not missing:
-            listed = ", ".join(f"{name} {_version_of(name)}".rstrip() for name in names)
-            yield Finding("extras", extra, listed)
+            yield Finding("extras", extra, ", ".join(f"{name} {_version_of(name)}".rstrip() for name in names))
         else:
             state = NOTE if set(missing) == set(names) else ATTENTION
             advice = optional.missing_sentence(extra, packages=missing)
@@ -154,9 +138,6 @@ def _version_of(name: str) -> str:
         return ""
 
 
-# The machine
-
-
 def machine() -> Iterator[Finding]:
     """The system, the cores that may be used, and the threads that numerical libraries take."""
     yield Finding("machine", "system", f"{platform.system()} {platform.release()}, {platform.machine()}")
@@ -166,9 +147,6 @@ def machine() -> Iterator[Finding]:
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
     given = [f"{name}={os.environ[name]}" for name in names if name in os.environ]
     yield Finding("machine", "threads", f"{usable} at once; {', '.join(given) or 'none set in the environment'}")
-
-
-# Compiled code
 
 
 def _probe(number: float) -> float:
@@ -184,14 +162,9 @@ def compiled_code() -> Iterator[Finding]:
     clear = f"to clear it, remove the folder: rm -r {shlex.quote(str(folder))}"
     reason = unwritable(folder)
     if reason:
-        advice = f"kernels are compiled anew in every program: make {folder} a folder that this user may write, or "
-        yield Finding(
-            group,
-            "cache folder",
-            f"{folder}: {reason}",
-            ATTENTION,
-            f"{advice}set APPORTION_CACHE_DIR to one that is.",
-        )
+        writable = f"make {folder} a folder that this user may write, or set APPORTION_CACHE_DIR to one that is."
+        advice = f"kernels are compiled anew in every program: {writable}"
+        yield Finding(group, "cache folder", f"{folder}: {reason}", ATTENTION, advice)
     else:
         yield Finding(group, "cache folder", f"{folder}, writable")
     facts = []
@@ -217,38 +190,35 @@ def _numba(folder: Path, unwritable_reason: str) -> Iterator[Finding]:
     before = set(folder.glob("_probe-*.bin"))
     try:
         # Not the one that this process may have made already: what counts is what the next program finds.
-        right = compiled.__wrapped__(_probe)(1.0) == 2.0
+        fault = "" if compiled.__wrapped__(_probe)(1.0) == 2.0 else "compiles, but the result is wrong"
     except Exception as error:  # whatever it is: it is reported here
-        message = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        advice = "pip install --force-reinstall numba llvmlite"
-        yield Finding("compiled code", "compiling", f"does not compile ({message})", ATTENTION, advice)
-        return
+        fault = f"does not compile ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
     took = f"({time.perf_counter() - begun:.2f} s with the start of the compiler)"
-    if not right:
+    if fault:
         advice = "pip install --force-reinstall numba llvmlite"
-        yield Finding("compiled code", "compiling", "compiles, but the result is wrong", ATTENTION, advice)
+        yield Finding("compiled code", "compiling", fault, ATTENTION, advice)
     elif before:
         yield Finding("compiled code", "compiling", f"works; machine code was found in the cache {took}")
     elif set(folder.glob("_probe-*.bin")):
         yield Finding("compiled code", "compiling", f"works; compiled and saved for the next program {took}")
     else:
-        advice = (
-            "see the cache folder above"
-            if unwritable_reason
-            else f"the disk may be full, or {folder} not allow new files"
-        )
-        yield Finding("compiled code", "compiling", f"works; compiled, but not saved {took}", ATTENTION, advice + ".")
+        full = f"the disk may be full, or {folder} not allow new files."
+        advice = "see the cache folder above." if unwritable_reason else full
+        yield Finding("compiled code", "compiling", f"works; compiled, but not saved {took}", ATTENTION, advice)
 
 
 def unwritable(folder: Path) -> str:
     """Why no file can be made in a folder, or in the first folder above it that is there; empty if one can."""
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
     try:
-        with tempfile.TemporaryFile(dir=folder):
+        with tempfile.TemporaryFile(dir=_nearest(folder)):
             return ""
     except OSError as error:
         return f"not writable ({error.strerror or error})"
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder, or the first above it that is there."""
+    return next((each for each in (folder, *folder.parents) if each.exists()), folder)
 
 
 def megabytes(size: float) -> str:
@@ -258,15 +228,11 @@ def megabytes(size: float) -> str:
 
 def free_disk(group: str, folder: Path) -> Finding:
     """How much disk space is left where the database is."""
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    free = shutil.disk_usage(folder).free
+    nearest = _nearest(folder)
+    free = shutil.disk_usage(nearest).free
     if free < LEAST_FREE_BYTES:
-        return Finding(group, "free disk", megabytes(free), ATTENTION, f"free disk space where {folder} is.")
+        return Finding(group, "free disk", megabytes(free), ATTENTION, f"free disk space where {nearest} is.")
     return Finding(group, "free disk", f"{free / 1e9:,.1f} GB")
-
-
-# The service
 
 
 def service(port: int) -> Iterator[Finding]:
@@ -279,11 +245,10 @@ def service(port: int) -> Iterator[Finding]:
         yield Finding("service", what, "free; nothing listens there", NOTE, advice)
         return
     status, version = health.get("status"), health.get("version")
-    if status == "ok" and version == __version__:
-        yield Finding("service", what, f"the service of apportion {version} answers at {url}")
-    elif status == "ok":
+    if status == "ok":
+        finding = Finding("service", what, f"the service of apportion {version} answers at {url}")
         advice = f"it still runs the release {version}: start it again to run {__version__}."
-        yield Finding("service", what, f"the service of apportion {version} answers at {url}", ATTENTION, advice)
+        yield finding if version == __version__ else finding._replace(state=ATTENTION, advice=advice)
     elif status == "database unavailable":
         advice = "its log says why; look at the database it was started with: apportion doctor --db …"
         yield Finding("service", what, f"the service at {url} cannot use its database", ATTENTION, advice)

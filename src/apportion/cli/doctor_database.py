@@ -32,10 +32,7 @@ LONGEST_FAULT = 300
 def database(db: str | None) -> Iterator[Finding]:
     """Can it be reached and written, what schema has it, what is in it, and is it whole."""
     url = database_url(db)
-    if url.get_backend_name() == "sqlite":
-        yield from _file(url)
-    else:
-        yield from _server(url)
+    return _file(url) if url.get_backend_name() == "sqlite" else _server(url)
 
 
 def _file(url: URL) -> Iterator[Finding]:
@@ -90,11 +87,8 @@ def _integrity(path: Path) -> Generator[Finding, None, bool]:
 
 
 def _connected(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(
-        f"file:{path.as_posix().replace('%', '%25').replace('?', '%3f')}?mode=rw",
-        timeout=LOCK_TIMEOUT_SECONDS,
-        uri=True,
-    )
+    address = f"file:{path.as_posix().replace('%', '%25').replace('?', '%3f')}?mode=rw"
+    return sqlite3.connect(address, timeout=LOCK_TIMEOUT_SECONDS, uri=True)
 
 
 def _writing(path: Path) -> Iterator[Finding]:
@@ -103,19 +97,17 @@ def _writing(path: Path) -> Iterator[Finding]:
             plain.isolation_level = None
             plain.execute("BEGIN IMMEDIATE")
             plain.execute("ROLLBACK")
+        fault = "" if os.access(path, os.W_OK) else "the file is read-only"
     except sqlite3.Error as error:
-        if "locked" in str(error):
-            advice = "another program has been writing for seconds: if that goes on, end it or look at what it does."
-            yield Finding(GROUP, "writing", "busy", ATTENTION, advice)
-            return
-        advice = f"give this user the right to write {path} and its folder."
-        yield Finding(GROUP, "writing", f"not possible: {error}", ATTENTION, advice)
-        return
-    if os.access(path, os.W_OK):
+        fault = str(error)
+    if not fault:
         yield Finding(GROUP, "writing", "possible")
+    elif "locked" in fault:
+        advice = "another program has been writing for seconds: if that goes on, end it or look at what it does."
+        yield Finding(GROUP, "writing", "busy", ATTENTION, advice)
     else:
         advice = f"give this user the right to write {path} and its folder."
-        yield Finding(GROUP, "writing", "not possible: the file is read-only", ATTENTION, advice)
+        yield Finding(GROUP, "writing", f"not possible: {fault}", ATTENTION, advice)
 
 
 def _server(url: URL) -> Iterator[Finding]:

@@ -2,94 +2,73 @@
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    PrimaryKeyConstraint,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-)
+import sqlalchemy as sa
 
 # The newest revision in `migrations/versions`: what this release reads and writes.
 REVISION = "0002"
 
-metadata = MetaData()
+metadata = sa.MetaData()
 
-campaigns = Table(
+campaigns = sa.Table(
     "campaigns",
     metadata,
-    Column("id", Integer, primary_key=True),
-    Column("name", String(200), nullable=False),
-    Column("created", String(40), nullable=False),
-    UniqueConstraint("name", name="uq_campaigns_name"),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.String(200), nullable=False),
+    sa.Column("created", sa.String(40), nullable=False),
+    sa.UniqueConstraint("name", name="uq_campaigns_name"),
 )
 
-events = Table(
+events = sa.Table(
     "events",
     metadata,
-    Column("campaign", Integer, ForeignKey("campaigns.id", name="fk_events_campaign"), nullable=False),
-    Column("number", BigInteger, nullable=False, autoincrement=False),
-    Column("at", String(40), nullable=False),
-    Column("kind", String(20), nullable=False),
-    Column("ticket", BigInteger),
-    Column("key", String(200)),
-    Column("payload", Text, nullable=False),
-    PrimaryKeyConstraint("campaign", "number", name="pk_events"),
+    sa.Column("campaign", sa.Integer, sa.ForeignKey("campaigns.id", name="fk_events_campaign"), nullable=False),
+    sa.Column("number", sa.BigInteger, nullable=False, autoincrement=False),
+    sa.Column("at", sa.String(40), nullable=False),
+    sa.Column("kind", sa.String(20), nullable=False),
+    sa.Column("ticket", sa.BigInteger),
+    sa.Column("key", sa.String(200)),
+    sa.Column("payload", sa.Text, nullable=False),
+    sa.PrimaryKeyConstraint("campaign", "number", name="pk_events"),
     sqlite_with_rowid=False,
 )
-Index("ix_events_ticket", events.c.campaign, events.c.ticket, events.c.number)
-Index(
-    "uq_events_key",
-    events.c.campaign,
-    events.c.key,
-    unique=True,
-    sqlite_where=events.c.key.is_not(None),
-    postgresql_where=events.c.key.is_not(None),
+sa.Index("ix_events_ticket", events.c.campaign, events.c.ticket, events.c.number)
+_has_key = events.c.key.is_not(None)
+sa.Index(
+    "uq_events_key", events.c.campaign, events.c.key, unique=True, sqlite_where=_has_key, postgresql_where=_has_key
 )
 
-snapshots = Table(
+snapshots = sa.Table(
     "snapshots",
     metadata,
-    Column("campaign", Integer, ForeignKey("campaigns.id", name="fk_snapshots_campaign"), nullable=False),
-    Column("number", BigInteger, nullable=False, autoincrement=False),
-    Column("state", Text, nullable=False),
-    PrimaryKeyConstraint("campaign", "number", name="pk_snapshots"),
+    sa.Column("campaign", sa.Integer, sa.ForeignKey("campaigns.id", name="fk_snapshots_campaign"), nullable=False),
+    sa.Column("number", sa.BigInteger, nullable=False, autoincrement=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.PrimaryKeyConstraint("campaign", "number", name="pk_snapshots"),
 )
 
 # Who may use the service. Secrets are kept as SHA-256 only; a revoked token stays, its name may be used again.
-tokens = Table(
+tokens = sa.Table(
     "tokens",
     metadata,
-    Column("id", Integer, primary_key=True),
-    Column("name", String(200), nullable=False),
-    Column("scope", String(10), nullable=False),
-    Column("hash", String(64), nullable=False),
-    Column("created", String(40), nullable=False),
-    Column("last_used", String(40)),
-    Column("revoked", String(40)),
-    UniqueConstraint("hash", name="uq_tokens_hash"),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.String(200), nullable=False),
+    sa.Column("scope", sa.String(10), nullable=False),
+    sa.Column("hash", sa.String(64), nullable=False),
+    sa.Column("created", sa.String(40), nullable=False),
+    sa.Column("last_used", sa.String(40)),
+    sa.Column("revoked", sa.String(40)),
+    sa.UniqueConstraint("hash", name="uq_tokens_hash"),
 )
-Index(
-    "uq_tokens_name",
-    tokens.c.name,
-    unique=True,
-    sqlite_where=tokens.c.revoked.is_(None),
-    postgresql_where=tokens.c.revoked.is_(None),
-)
+_in_use = tokens.c.revoked.is_(None)
+sa.Index("uq_tokens_name", tokens.c.name, unique=True, sqlite_where=_in_use, postgresql_where=_in_use)
 
 # Browsers that signed in with a token.
-sessions = Table(
+sessions = sa.Table(
     "sessions",
     metadata,
-    Column("hash", String(64), primary_key=True),
-    Column("token", Integer, ForeignKey("tokens.id", name="fk_sessions_token"), nullable=False),
-    Column("csrf", String(64), nullable=False),  # not used: writes are checked by their headers
-    Column("created", String(40), nullable=False),
-    Column("expires", String(40), nullable=False),
+    sa.Column("hash", sa.String(64), primary_key=True),
+    sa.Column("token", sa.Integer, sa.ForeignKey("tokens.id", name="fk_sessions_token"), nullable=False),
+    sa.Column("csrf", sa.String(64), nullable=False),  # not used: writes are checked by their headers
+    sa.Column("created", sa.String(40), nullable=False),
+    sa.Column("expires", sa.String(40), nullable=False),
 )

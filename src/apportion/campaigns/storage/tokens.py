@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import secrets
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -23,7 +22,7 @@ from sqlalchemy.exc import IntegrityError
 
 from apportion._common import validation
 from apportion.campaigns.events import now
-from apportion.campaigns.storage.address import database_url, explained_errors
+from apportion.campaigns.storage.address import Address, database_url, explained_errors
 from apportion.campaigns.storage.database import engine_for
 from apportion.campaigns.storage.schema import sessions, tokens
 from apportion.errors import Conflict, StoreUnavailable, UnknownName
@@ -88,7 +87,7 @@ class Tokens:
     True
     """
 
-    def __init__(self, db: str | os.PathLike[str] | None = None) -> None:
+    def __init__(self, db: Address = None) -> None:
         self._url = database_url(db)
         engine_for(self._url)
         self._last_used: dict[int, float] = {}
@@ -105,9 +104,8 @@ class Tokens:
             try:
                 connection.execute(sa.insert(tokens).values(row))
             except IntegrityError as error:
-                raise Conflict(
-                    f"Token '{title}' is there already; revoke it first or choose another name."
-                ) from error
+                sentence = f"Token '{title}' is there already; revoke it first or choose another name."
+                raise Conflict(sentence) from error
         return secret
 
     def list(self) -> tuple[TokenRow, ...]:
@@ -132,12 +130,8 @@ class Tokens:
         """The token of a secret; None where there is none, or it was revoked."""
         if not isinstance(secret, str) or not secret.startswith(PREFIX):
             return None
-        digest = _hash(secret)
-        with self._reading() as connection:
-            row = connection.execute(_BY_HASH, {"hash": digest}).first()
-        # Found by its hash, which tells nothing of the secret however long the look-up took; compared once more in
-        # constant time, so that no collation of the database can make two hashes alike.
-        if row is None or not hmac.compare_digest(row.hash, digest) or row.revoked is not None:
+        row = self._find(_BY_HASH, secret)
+        if row is None:
             return None
         self._mark_used(row.id)
         return TokenRow(*row[: len(TokenRow._fields)])
@@ -159,31 +153,19 @@ class Tokens:
         """Sign a browser in with a token's secret; None where the secret is not good."""
         if self.check(secret) is None:
             return None
-        session = NewSession(secrets.token_urlsafe(SECRET_BYTES), _moment_after(SESSION_LENGTH))
+        expires = (datetime.now(UTC) + SESSION_LENGTH).isoformat(timespec="microseconds")
+        session = NewSession(secrets.token_urlsafe(SECRET_BYTES), expires)
         with self._writing() as connection:
             identity = connection.execute(_BY_HASH, {"hash": _hash(secret)}).one().id
             connection.execute(sa.delete(sessions).where(sessions.c.expires < now()))
-            connection.execute(
-                sa.insert(sessions).values(
-                    hash=_hash(session.value),
-                    token=identity,
-                    csrf=secrets.token_urlsafe(SECRET_BYTES),
-                    created=now(),
-                    expires=session.expires,
-                )
-            )
+            row = {"hash": _hash(session.value), "token": identity, "created": now(), "expires": session.expires}
+            connection.execute(sa.insert(sessions).values(**row, csrf=secrets.token_urlsafe(SECRET_BYTES)))
         return session
 
     def session(self, value: str) -> SessionRow | None:
         """The session of a cookie's value; None where it is not known, has expired, or its token was revoked."""
-        if not isinstance(value, str) or not value:
-            return None
-        digest = _hash(value)
-        with self._reading() as connection:
-            row = connection.execute(_SESSION, {"hash": digest}).first()
-        if row is None or not hmac.compare_digest(row.hash, digest):
-            return None
-        if row.revoked is not None or row.expires < now():
+        row = self._find(_SESSION, value) if isinstance(value, str) and value else None
+        if row is None or row.expires < now():
             return None
         self._mark_used(row.id)
         return SessionRow(TokenRow(*row[: len(TokenRow._fields)]), row.expires)
@@ -196,6 +178,16 @@ class Tokens:
 
     # The database
 
+    def _find(self, query: sa.Select[Any], secret: str) -> sa.Row[Any] | None:
+        """The row of a secret or a cookie's value; None where there is none, or its token was revoked."""
+        digest = _hash(secret)
+        with self._reading() as connection:
+            row = connection.execute(query, {"hash": digest}).first()
+        # Found by its hash, which tells nothing of the secret however long the look-up took; compared once more in
+        # constant time, so that no collation of the database can make two hashes alike.
+        found = row is not None and hmac.compare_digest(row.hash, digest) and row.revoked is None
+        return row if found else None
+
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
         with explained_errors(self._url), engine_for(self._url).connect() as connection:
@@ -203,10 +195,8 @@ class Tokens:
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        with explained_errors(self._url), engine_for(self._url).connect() as plain:
-            connection = plain.execution_options(apportion_writing=True)
-            with connection.begin():
-                yield connection
+        with self._reading() as connection, connection.execution_options(apportion_writing=True).begin():
+            yield connection
 
     def _mark_used(self, identity: int) -> None:
         """Write that a token was used, once a minute; a database that cannot be written now locks nobody out."""
@@ -224,14 +214,9 @@ def token_name(name: str) -> str:
     """`name` if a token may be called that."""
     if isinstance(name, str) and 1 <= len(name) <= LONGEST_NAME and name == name.strip() and name.isprintable():
         return name
-    raise validation.refuse(
-        "name", f"printable text of at most {LONGEST_NAME} characters without blanks at either end", name
-    )
+    allowed = f"printable text of at most {LONGEST_NAME} characters without blanks at either end"
+    raise validation.refuse("name", allowed, name)
 
 
 def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _moment_after(wait: timedelta) -> str:
-    return (datetime.now(UTC) + wait).isoformat(timespec="microseconds")
