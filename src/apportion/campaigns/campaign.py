@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from apportion.campaigns.files import Imported
     from apportion.campaigns.forecast import Forecast
 
-# More events or tickets than any campaign has; a database can count so far.
-MOST = 2**62
+MOST = 2**62  # more events or tickets than any campaign has; a database can count so far
 
 
 class Campaign(CampaignVerbs):
@@ -177,23 +176,6 @@ class Campaign(CampaignVerbs):
                 allocator.tell(ticket, missing)
                 transaction.append("outcome", {"outcomes": missing}, held.number, key)
 
-    def add_arm(self, name: str, minimum: float = 0.0, maximum: float = 1.0, *, key: Key = None) -> None:
-        self._change_arm("add", name, minimum, maximum, key)
-
-    def pause_arm(self, name: str, *, key: Key = None) -> None:
-        self._change_arm("pause", name, key=key)
-
-    def resume_arm(self, name: str, *, key: Key = None) -> None:
-        self._change_arm("resume", name, key=key)
-
-    def remove_arm(self, name: str, *, key: Key = None) -> None:
-        self._change_arm("remove", name, key=key)
-
-    def bound_arm(
-        self, name: str, minimum: float | None = None, maximum: float | None = None, *, key: Key = None
-    ) -> None:
-        self._change_arm("bound", name, minimum, maximum, key)
-
     def _change_arm(
         self, action: str, arm: str, minimum: float | None = None, maximum: float | None = None, key: Key = None
     ) -> None:
@@ -308,9 +290,6 @@ class Campaign(CampaignVerbs):
             return status_of(self.name, state, beliefs, self._regret(state, session, beliefs))
 
         return self.transactions.read(found)
-
-    def expected_regret(self) -> float:
-        return self.transactions.read(lambda state, session: self._regret(state, session, state.allocator.beliefs()))
 
     def _regret(self, state: CampaignState, session: Session, beliefs: Beliefs) -> float:
         if not beliefs:

@@ -18,8 +18,7 @@ from apportion.campaigns.state import ALLOCATOR_SETTINGS, CampaignState
 from apportion.campaigns.storage.store import Store
 from apportion.policies.registry import choose_policy
 
-# Characters of a name, of a campaign or a new arm.
-LONGEST_NAME = 200
+LONGEST_NAME = 200  # characters of a name, of a campaign or a new arm
 
 
 def campaign_name(name: Any) -> str:

@@ -30,8 +30,7 @@ NO_DATA = "no data"
 
 LONGEST_FILE_NAME = 200
 LONGEST_MOMENT = 40
-ARMS_LISTED = 20
-"""So many arms are listed where one is not known."""
+ARMS_LISTED = 20  # so many arms are listed where one is not known
 
 
 def export(campaign: Campaign, kind: str = "json") -> str:

@@ -19,9 +19,7 @@ from apportion.model.exact_sums import Statistics
 from apportion.model.sums import Floats
 from apportion.policies.registry import choose_policy
 
-BAND = (0.05, 0.95)
-"""The quantiles between which nine of ten simulated futures lie."""
-
+BAND = (0.05, 0.95)  # the quantiles between which nine of ten simulated futures lie
 DEFAULT_POLICIES = ("Odds", "Thompson", "Uniform")
 
 _NOTHING_YET = "No outcome was recorded yet: record some first, a forecast starts from them."

@@ -10,23 +10,12 @@ from apportion._common import tables
 from apportion._common.dates import parse_date
 from apportion.errors import InvalidValue
 
-COLUMNS_LISTED = 20
-"""So many columns are listed where one is missing."""
-
-LONGEST_DATE = 40
-"""The characters of a date or of the name of a period."""
-
-LONGEST_TICKET = 15
-"""The digits of a ticket's number."""
-
-LARGEST_NUMBER, SMALLEST_NUMBER = 1e100, 1e-100
-"""Beyond these, sums of squares could leave the range of floats."""
-
-_NO_OUTCOME = {"", "no data", "na", "n/a", "nan", "none", "null"}
-"""Cells that say that no outcome will come."""
-
-_FORMULA_MARKS = "=+-@"
-"""A cell that begins with one is a formula to a spreadsheet; an export writes ' before it."""
+COLUMNS_LISTED = 20  # so many columns are listed where one is missing
+LONGEST_DATE = 40  # the characters of a date or of the name of a period
+LONGEST_TICKET = 15  # the digits of a ticket's number
+LARGEST_NUMBER, SMALLEST_NUMBER = 1e100, 1e-100  # beyond these, sums of squares could leave the range of floats
+_NO_OUTCOME = {"", "no data", "na", "n/a", "nan", "none", "null"}  # cells that say that no outcome will come
+_FORMULA_MARKS = "=+-@"  # a cell that begins with one is a formula to a spreadsheet; an export writes ' before it
 
 
 class Observation(NamedTuple):

@@ -51,20 +51,30 @@ class CampaignVerbs(Protocol):
 
     def add_arm(self, name: str, minimum: float = 0.0, maximum: float = 1.0, *, key: Key = None) -> None:
         """A new arm, or one that was removed, with all that was learned about it."""
+        self._change_arm("add", name, minimum, maximum, key)
 
     def pause_arm(self, name: str, *, key: Key = None) -> None:
         """Give the arm nothing until it is resumed."""
+        self._change_arm("pause", name, key=key)
 
     def resume_arm(self, name: str, *, key: Key = None) -> None:
         """Take a paused arm back into the splits."""
+        self._change_arm("resume", name, key=key)
 
     def remove_arm(self, name: str, *, key: Key = None) -> None:
         """Take the arm away; outcomes of open tickets still count, and `add_arm` brings it back."""
+        self._change_arm("remove", name, key=key)
 
     def bound_arm(
         self, name: str, minimum: float | None = None, maximum: float | None = None, *, key: Key = None
     ) -> None:
         """Set the smallest and largest share of an arm; the same minimum and maximum fixes it."""
+        self._change_arm("bound", name, minimum, maximum, key)
+
+    def _change_arm(
+        self, action: str, arm: str, minimum: float | None = None, maximum: float | None = None, key: Key = None
+    ) -> None:
+        """Any of these."""
 
     def change(self, *, key: Key = None, **changes: Unpack[ChangedSettings]) -> Settings:
         """Change settings, all that are given or none (`campaigns.settings` declares them).
@@ -101,6 +111,7 @@ class CampaignVerbs(Protocol):
     @property
     def unit(self) -> str | None:
         """What the budget is counted in: quicker than `settings`, which works out b and σ where they are learned."""
+        return self.settings.unit
 
     @property
     def arms(self) -> tuple[Arm, ...]:
@@ -109,14 +120,17 @@ class CampaignVerbs(Protocol):
     @property
     def period(self) -> int:
         """How many splits were asked for."""
+        return self.status().period
 
     @property
     def version(self) -> int:
         """The number of the last event: it changes when anything does."""
+        return self.status().version
 
     @property
     def open_tickets(self) -> tuple[int, ...]:
         """The tickets with outcomes still to come."""
+        return self.status().open_tickets
 
     def beliefs(self, at: int | None = None) -> Beliefs:
         """What is believed about every arm that was not removed; `at`: after that many events."""
@@ -138,6 +152,7 @@ class CampaignVerbs(Protocol):
 
         NaN where σ is unknown or an arm has no outcome yet.
         """
+        return self.status().expected_regret
 
     def history(self, first: int | None = None, last: int | None = None) -> History:
         """One line per ticket and arm: advised and spent amount, outcome, corrections. All tickets, or a range."""

@@ -31,10 +31,8 @@ class Replay:
     def __init__(self, store: Store, campaign: int) -> None:
         self._store = store
         self._campaign = campaign
-        self.number = 0
-        """How many events were read."""
-        self.state: CampaignState | None = None
-        """The state after them."""
+        self.number = 0  # how many events were read
+        self.state: CampaignState | None = None  # the state after them
 
     def steps(self, upto: int | None = None) -> Iterator[Step]:
         """What happened since the last time, up to an event's number. To be read to its end, or not used again."""

@@ -21,9 +21,7 @@ from apportion.policies.registry import choose_policy
 
 FORMAT = "apportion.ledger"
 
-# The settings that a policy may be given, or learn.
-NOISE = ("b", "sigma")
-
+NOISE = ("b", "sigma")  # the settings that a policy may be given, or learn
 # The settings that are options of the allocator; the others are kept beside it.
 ALLOCATOR_SETTINGS = frozenset(inspect.signature(Allocator).parameters) & SETTINGS.keys() - {"policy"}
 
@@ -38,8 +36,7 @@ class CampaignState:
     def __init__(self, allocator: Allocator, tickets: TicketIndex, settings: dict[str, Any], number: int) -> None:
         self.allocator = allocator
         self.number = number
-        self.at: str | None = None
-        """The moment of the last event; None where only its number is known."""
+        self.at: str | None = None  # the moment of the last event; None where only its number is known
         self._settings = settings
         self.history: Callable[[int, int], list[Event]] | None = None
         """The events of a ticket up to an event number, from the database."""

@@ -23,15 +23,10 @@ class TicketIndex:
     """
 
     def __init__(self) -> None:
-        self._issued = 0
+        self.issued = 0  # how many there ever were
         self._open: set[int] = set()
         self._recent: dict[int, Ticket] = {}
         self.fetch: Callable[[int], Ticket] | None = None
-
-    @property
-    def issued(self) -> int:
-        """How many there ever were."""
-        return self._issued
 
     @property
     def open(self) -> tuple[int, ...]:
@@ -40,17 +35,17 @@ class TicketIndex:
 
     def issue(self, amounts: Floats) -> int:
         """A new ticket's number."""
-        self._issued += 1
-        self._open.add(self._issued)
-        self._remember(Ticket(self._issued, amounts))
-        return self._issued
+        self.issued += 1
+        self._open.add(self.issued)
+        self._remember(Ticket(self.issued, amounts))
+        return self.issued
 
     def find(self, number: int) -> Ticket:
         """The ticket of that number; an error that says which there are."""
-        if not validation.is_whole(number) or not 1 <= number <= self._issued:
+        if not validation.is_whole(number) or not 1 <= number <= self.issued:
             shown = ", ".join(map(str, self.open[-10:])) or "none"
-            known = "there is only 1" if self._issued == 1 else f"there are 1 to {self._issued}"
-            known = f"{known} (open: {shown})" if self._issued else "no split was asked for yet"
+            known = "there is only 1" if self.issued == 1 else f"there are 1 to {self.issued}"
+            known = f"{known} (open: {shown})" if self.issued else "no split was asked for yet"
             raise UnknownName(f"Ticket {validation.shown(number)} is not known; {known}.")
         ticket = self._recent.get(number)
         if ticket is None:
@@ -81,15 +76,15 @@ class TicketIndex:
                 ranges[-1][1] = number
             else:
                 ranges.append([number, number])
-        return {"issued": self._issued, "open": ranges}
+        return {"issued": self.issued, "open": ranges}
 
     def load(self, state: dict[str, Any], arms: int) -> TicketIndex:
         """This index, as `to_dict` wrote it."""
         del arms  # only the tickets in the database hold something for each arm
-        self._issued = validation.whole("issued", state["issued"], low=0)
+        self.issued = validation.whole("issued", state["issued"], low=0)
         last = 0
         for first, end in state["open"]:
-            if not last < first <= end <= self._issued:
+            if not last < first <= end <= self.issued:
                 raise IncompatibleState("The saved state is damaged: its open tickets are out of order.")
             self._open.update(range(first, end + 1))
             last = end

@@ -54,11 +54,9 @@ class Transaction:
         self.session = session
         self.state = state
         self.events: list[Event] = []
-        self.stale = False
-        """Whether the state may hold more than the events tell."""
+        self.stale = False  # whether the state may hold more than the events tell
         self._campaign = campaign
-        self._requests: dict[str, str] = {}
-        """The digest of what is asked for under a key, by key."""
+        self._requests: dict[str, str] = {}  # the digest of what is asked for under a key, by key
 
     def append(self, kind: str, payload: dict[str, Any], ticket: int | None = None, key: str | None = None) -> Event:
         """Add an event whose change the state already has."""

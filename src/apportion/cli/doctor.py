@@ -31,15 +31,12 @@ from apportion.cli.serve import PORT
 # The state of what was checked: a note needs nothing done, attention does.
 FINE, NOTE, ATTENTION = "ok", "note", "attention"
 
-STALE_DAYS = 30
-"""Machine code that nothing has used for so long was made from sources that are no more."""
-
+STALE_DAYS = 30  # machine code that nothing has used for so long was made from sources that are no more
 LARGEST_PORT = 65_535
 SECONDS_PER_DAY = 86_400
 LEAST_FREE_BYTES = 200e6
 HEALTH_TIMEOUT_SECONDS = 3.0
-HEALTH_BYTES = 2000
-"""No more is read of an answer of something that may be another program."""
+HEALTH_BYTES = 2000  # no more is read of an answer of something that may be another program
 
 
 class Finding(NamedTuple):

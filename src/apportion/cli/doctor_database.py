@@ -22,9 +22,7 @@ from apportion.errors import ApportionError
 
 GROUP = "database"
 
-LOCK_TIMEOUT_SECONDS = 5.0
-"""Long enough for a writer to finish, short enough to wait for."""
-
+LOCK_TIMEOUT_SECONDS = 5.0  # long enough for a writer to finish, short enough to wait for
 FAULTS_LISTED = 5
 LONGEST_FAULT = 300
 

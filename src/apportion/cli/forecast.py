@@ -71,8 +71,7 @@ def backtest(
     _show(f"{file.name}: {counted(result.periods, 'period')} simulated", result, json)
 
 
-# A mean above its range by less than this part of the earnings is rounding.
-ROUNDING = 1e-9
+ROUNDING = 1e-9  # a mean above its range by less than this part of the earnings is rounding
 
 
 def _names(policies: str | None) -> list[str] | None:

@@ -8,8 +8,7 @@ import typer
 
 from apportion.cli.campaign import Db, Json
 
-PORT = 8000
-"""The port of the service by default."""
+PORT = 8000  # the port of the service by default
 
 if TYPE_CHECKING:
     from apportion.web.serve import ServiceInfo

@@ -19,14 +19,9 @@ if TYPE_CHECKING:
     from apportion.campaigns.campaign import Campaign
     from apportion.campaigns.status import Status
 
-_COMFORTABLE_WIDTH = 24
-"""With fewer characters for each text, headings and dates are broken between words."""
-
-_READABLE_WIDTH = 8
-"""With fewer, the borders go."""
-
-_PIPE_WIDTH = 120
-"""The characters of a line where the output is no terminal."""
+_COMFORTABLE_WIDTH = 24  # with fewer characters for each text, headings and dates are broken between words
+_READABLE_WIDTH = 8  # with fewer, the borders go
+_PIPE_WIDTH = 120  # the characters of a line where the output is no terminal
 
 
 def console() -> Console:
@@ -144,8 +139,7 @@ def show_status(status: Status, as_json: bool) -> None:
     say("\n".join([*lines, *status.notes]))
 
 
-# What `pairs` may be asked for that is a part of the budget.
-SHARES = ("minimum", "maximum", "pin")
+SHARES = ("minimum", "maximum", "pin")  # what `pairs` may be asked for that is a part of the budget
 
 
 def pairs(given: Iterable[str], what: str = "outcome") -> dict[str, float | None]:

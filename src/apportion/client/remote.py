@@ -24,8 +24,7 @@ from apportion.client import rebuild
 from apportion.client.transport import Transport
 from apportion.policies import Policy
 
-# How many tickets or events are asked for at once.
-PAGE = 500
+PAGE = 500  # how many tickets or events are asked for at once
 
 
 class RemoteCampaign(CampaignVerbs):
@@ -57,24 +56,17 @@ class RemoteCampaign(CampaignVerbs):
     def close(self, ticket: int, *, key: Key = None) -> None:
         self._write("POST", "splits", ticket, "close", key=key)
 
-    def add_arm(self, name: str, minimum: float = 0.0, maximum: float = 1.0, *, key: Key = None) -> None:
-        self._write("POST", "arms", content={"name": name, "minimum": minimum, "maximum": maximum}, key=key)
-
-    def pause_arm(self, name: str, *, key: Key = None) -> None:
-        self._write("PATCH", "arms", name, content={"action": "pause"}, key=key)
-
-    def resume_arm(self, name: str, *, key: Key = None) -> None:
-        self._write("PATCH", "arms", name, content={"action": "resume"}, key=key)
-
-    def remove_arm(self, name: str, *, key: Key = None) -> None:
-        self._write("DELETE", "arms", name, key=key)
-
-    def bound_arm(
-        self, name: str, minimum: float | None = None, maximum: float | None = None, *, key: Key = None
+    def _change_arm(
+        self, action: str, arm: str, minimum: float | None = None, maximum: float | None = None, key: Key = None
     ) -> None:
         bounds = {"minimum": minimum, "maximum": maximum}
-        given = {bound: value for bound, value in bounds.items() if value is not None}
-        self._write("PATCH", "arms", name, content={"action": "bound", **given}, key=key)
+        given = {name: value for name, value in bounds.items() if value is not None}
+        if action == "add":
+            self._write("POST", "arms", content={"name": arm, **bounds}, key=key)
+        elif action == "remove":
+            self._write("DELETE", "arms", arm, key=key)
+        else:
+            self._write("PATCH", "arms", arm, content={"action": action, **given}, key=key)
 
     def change(self, *, key: Key = None, **changes: Unpack[ChangedSettings]) -> Settings:
         wanted: dict[str, Any] = {**changes}
@@ -103,24 +95,8 @@ class RemoteCampaign(CampaignVerbs):
         return rebuild.settings(self._read("settings"))
 
     @property
-    def unit(self) -> str | None:
-        return self.settings.unit
-
-    @property
     def arms(self) -> tuple[Arm, ...]:
         return tuple(rebuild.record(Arm, arm) for arm in self._read("arms")["arms"])
-
-    @property
-    def period(self) -> int:
-        return self.status().period
-
-    @property
-    def version(self) -> int:
-        return self.status().version
-
-    @property
-    def open_tickets(self) -> tuple[int, ...]:
-        return self.status().open_tickets
 
     def beliefs(self, at: int | None = None) -> Beliefs:
         return rebuild.RemoteBeliefs(
@@ -136,9 +112,6 @@ class RemoteCampaign(CampaignVerbs):
 
     def status(self) -> Status:
         return rebuild.status(self._read())
-
-    def expected_regret(self) -> float:
-        return self.status().expected_regret
 
     def history(self, first: int | None = None, last: int | None = None) -> History:
         low = 1 if first is None else validation.whole("first", first, low=1)

@@ -38,12 +38,8 @@ if TYPE_CHECKING:
 
 TOKEN_VARIABLE = "APPORTION_TOKEN"
 
-# A socket counts milliseconds, in 32 bits.
-LONGEST_TIMEOUT_SECONDS = 2_000_000.0
-
-# Before the first retry; each further one waits twice as long, and a little at random.
-FIRST_PAUSE_SECONDS = 0.1
-
+LONGEST_TIMEOUT_SECONDS = 2_000_000.0  # a socket counts milliseconds, in 32 bits
+FIRST_PAUSE_SECONDS = 0.1  # before the first retry; each further one waits twice as long, and a little at random
 # What a gateway answers, or a service whose database is busy: asking again may help.
 TRANSIENT_STATUSES = (502, 503, 504)
 

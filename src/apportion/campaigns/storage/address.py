@@ -20,8 +20,7 @@ Address = str | os.PathLike[str] | None
 
 VARIABLE = "APPORTION_DB"
 
-LOCK_TIMEOUT_SECONDS = 60.0
-"""How long a writer waits for another program to let go of the database."""
+LOCK_TIMEOUT_SECONDS = 60.0  # how long a writer waits for another program to let go of the database
 
 
 def default_file() -> Path:

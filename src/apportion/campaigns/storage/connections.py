@@ -16,11 +16,8 @@ from apportion._common import optional
 from apportion.campaigns.storage.address import LOCK_TIMEOUT_SECONDS
 from apportion.errors import StoreUnavailable
 
-IDLE_CONNECTIONS = 16
-"""So many unused connections of a process stay open."""
-
-CONNECT_TIMEOUT_SECONDS = 10
-"""How long PostgreSQL may take to answer the first word."""
+IDLE_CONNECTIONS = 16  # so many unused connections of a process stay open
+CONNECT_TIMEOUT_SECONDS = 10  # how long PostgreSQL may take to answer the first word
 
 
 class _IdleQueue(QueueCommon[Any]):

@@ -21,8 +21,7 @@ class Waiter:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.predecessor: Waiter | None = None
-        """Whom it still waits for; None once it holds the lock."""
+        self.predecessor: Waiter | None = None  # whom it still waits for; None once it holds the lock
         self.thread = threading.get_ident()
 
     def leave(self) -> None:
@@ -41,8 +40,7 @@ class FairLock:
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
-        self.holder = self._last = Waiter()
-        """Who holds the lock, or held it last."""
+        self.holder = self._last = Waiter()  # who holds the lock, or held it last
         self.holder.leave()
 
     @property

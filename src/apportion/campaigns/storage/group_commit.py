@@ -45,10 +45,8 @@ class WriteGroup:
     def __init__(self, connection: Connection, campaign: int | None) -> None:
         self.connection = connection
         self.campaign = campaign
-        self.writes = 0
-        """How many writes are complete."""
-        self.current: GroupedSession | None = None
-        """The write in progress."""
+        self.writes = 0  # how many writes are complete
+        self.current: GroupedSession | None = None  # the write in progress
         self.done = Latch()
         self.error: BaseException | None = None
         self.undo: list[Callable[[], None]] = []

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-# The newest revision in `migrations/versions`: what this release reads and writes.
-REVISION = "0002"
+REVISION = "0002"  # the newest revision in `migrations/versions`: what this release reads and writes
 
 metadata = sa.MetaData()
 

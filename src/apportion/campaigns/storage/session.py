@@ -14,18 +14,12 @@ from apportion.campaigns.events import Event, intact, payload_text
 from apportion.campaigns.storage.schema import campaigns, events, snapshots
 from apportion.errors import Conflict, UnknownName
 
-SNAPSHOT_EVERY = 64
-"""A snapshot is written when the event number passes a multiple of this."""
-
+SNAPSHOT_EVERY = 64  # a snapshot is written when the event number passes a multiple of this
 SNAPSHOT_KEPT_EVERY = 1024
 """Of older snapshots the last in each stretch of so many events stays, so that any past state is near one."""
 
-EVENTS_PER_FETCH = 500
-"""So many events are in memory at once while a log is read."""
-
-NAMES_LISTED = 20
-"""So many campaigns are listed where a name is not known."""
-
+EVENTS_PER_FETCH = 500  # so many events are in memory at once while a log is read
+NAMES_LISTED = 20  # so many campaigns are listed where a name is not known
 _COLUMNS = (events.c.number, events.c.at, events.c.kind, events.c.ticket, events.c.payload, events.c.key)
 _LAST_NUMBER = sa.select(sa.func.max(events.c.number)).where(events.c.campaign == sa.bindparam("campaign"))
 _LAST_NUMBER_AND_MOMENT = sa.select(
@@ -65,8 +59,7 @@ class Session:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self.wrote = False
-        """Whether anything was written."""
+        self.wrote = False  # whether anything was written
 
     # Reading
 

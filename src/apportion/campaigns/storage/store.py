@@ -42,8 +42,7 @@ class Store:
         self.url = url
         self._write_lock = FairLock()
         self._group: WriteGroup | None = None
-        self.shared: dict[int, Any] = {}
-        """What the campaigns of this process share, by campaign."""
+        self.shared: dict[int, Any] = {}  # what the campaigns of this process share, by campaign
 
     @contextmanager
     def reading(self) -> Iterator[Session]:

@@ -34,11 +34,8 @@ PREFIX = "apt_"
 SECRET_BYTES = 32
 LONGEST_NAME = 100
 
-SESSION_LENGTH = timedelta(days=14)
-"""A browser signs in again after this long."""
-
-LAST_USED_EVERY_SECONDS = 60.0
-"""`last_used` is for people: it is written no oftener, so that reading stays reading."""
+SESSION_LENGTH = timedelta(days=14)  # a browser signs in again after this long
+LAST_USED_EVERY_SECONDS = 60.0  # `last_used` is for people: it is written no oftener, so that reading stays reading
 
 
 class TokenRow(NamedTuple):
