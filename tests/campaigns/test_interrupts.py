@@ -143,7 +143,7 @@ def interrupted_at(step, files, act):
 
 def test_an_interrupt_in_the_queue_of_connections_leaves_it_usable(sqlite):
     engine = engine_for(database_url(sqlite))
-    files = ("storage/connections.py", "sqlalchemy/util/queue.py", "threading.py")
+    files = ("storage/database.py", "sqlalchemy/util/queue.py", "threading.py")
     for step in itertools.count():
         came = interrupted_at(step, files, lambda: engine.connect().close())
         other = threading.Thread(target=lambda: engine.connect().close(), daemon=True)

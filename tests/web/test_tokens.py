@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from tests.cli.commands import run
 
 import apportion as ap
-from apportion.campaigns.storage import connections, database, tokens
+from apportion.campaigns.storage import database, tokens
 from apportion.campaigns.storage.address import database_url
 from apportion.campaigns.storage.database import engine_for
 from apportion.campaigns.storage.tokens import Tokens
@@ -116,7 +116,7 @@ def test_last_used_is_noted_now_and_then(sqlite, monkeypatch):
 
 def test_a_database_that_cannot_be_written_lets_readers_in(sqlite, monkeypatch):
     secret = Tokens(sqlite).create("anna")
-    monkeypatch.setattr(connections, "LOCK_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(database, "LOCK_TIMEOUT_SECONDS", 0.05)
     database.close_engine(database_url(sqlite))
     with closing(sqlite3.connect(sqlite, isolation_level=None)) as busy:
         busy.execute("BEGIN IMMEDIATE")

@@ -14,8 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection
 
 from apportion.campaigns.storage.address import database_url, display_url, explained_errors
-from apportion.campaigns.storage.connections import make_engine
-from apportion.campaigns.storage.database import ensure_schema, revision
+from apportion.campaigns.storage.database import ensure_schema, make_engine, revision
 from apportion.campaigns.storage.schema import REVISION, campaigns, tokens
 from apportion.cli.doctor import ATTENTION, NOTE, Finding, free_disk, megabytes, unwritable
 from apportion.errors import ApportionError
