@@ -12,6 +12,7 @@ from typing import Any, Unpack
 
 from apportion._common import validation
 from apportion.allocation.arms import by_name
+from apportion.campaigns.protocol import Key
 from apportion.campaigns.settings import SETTINGS, NewSettings, takes_new_settings
 from apportion.client.remote import RemoteCampaign, policy_content
 from apportion.client.transport import Transport
@@ -43,7 +44,7 @@ class Client:
 
     @takes_new_settings
     def create(
-        self, name: str, arms: Iterable[str], *, key: str | None = None, **settings: Unpack[NewSettings]
+        self, name: str, arms: Iterable[str], *, key: Key = None, **settings: Unpack[NewSettings]
     ) -> RemoteCampaign:
         """Begin a campaign with a `budget` and any other settings, as `Campaign.create` does.
 
@@ -80,7 +81,7 @@ class Client:
             if after is None:
                 return tuple(found)
 
-    def restore(self, text: str, name: str | None = None, *, key: str | None = None) -> RemoteCampaign:
+    def restore(self, text: str, name: str | None = None, *, key: Key = None) -> RemoteCampaign:
         """Bring back a campaign that `export` wrote as json or log, under its own name or another."""
         if not isinstance(text, str):
             raise validation.refuse("text", "what `export` wrote as json or log", text)
