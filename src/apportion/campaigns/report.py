@@ -90,9 +90,8 @@ def _pictures(page: Page, campaign: Campaign, lines: Sequence[Line]) -> None:
     page.figure(_shares(tickets, shares), "What was spent, as shares; each step is a split.")
     moments = campaign.beliefs_over_time(max(1, campaign.period // MOST_MOMENTS))
     if len(moments) > 1:
-        page.figure(
-            _means(moments, names), "Return per unit of each arm, with its likely range as it was known then."
-        )
+        caption = "Return per unit of each arm, with its likely range as it was known then."
+        page.figure(_means(moments, names), caption)
 
 
 def _figure(title: str) -> tuple[Figure, Any]:

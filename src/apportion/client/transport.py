@@ -20,21 +20,16 @@ from socket import gaierror
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from apportion import errors
 from apportion._common import optional, validation
 from apportion._version import __version__
-from apportion.errors import (
-    ApportionError,
-    Conflict,
-    IncompatibleState,
-    Infeasible,
-    InvalidValue,
-    NotAllowed,
-    ServiceUnavailable,
-    UnknownName,
-)
 
 if TYPE_CHECKING:
     import httpx
+
+Query = Mapping[str, Any]
+Body = bytes | None
+Headers = Mapping[bytes, bytes]
 
 TOKEN_VARIABLE = "APPORTION_TOKEN"
 
@@ -46,8 +41,9 @@ TRANSIENT_STATUSES = (502, 503, 504)
 MOST_IDLE_CONNECTIONS = 32
 LONGEST_KEY = 200
 
-_ERRORS: Mapping[str, type[ApportionError]] = {
-    error.__name__: error for error in (Conflict, IncompatibleState, Infeasible, InvalidValue, UnknownName)
+_ERRORS: Mapping[str, type[errors.ApportionError]] = {
+    name: getattr(errors, name)
+    for name in ("Conflict", "IncompatibleState", "Infeasible", "InvalidValue", "UnknownName")
 }
 
 
@@ -65,7 +61,7 @@ class Transport:
         token = token or os.environ.get(TOKEN_VARIABLE) or None
         if token is not None:
             if not isinstance(token, str) or not token.isascii() or not token.isprintable() or " " in token:
-                raise InvalidValue("`token` must be what `apportion token create` printed.")
+                raise errors.InvalidValue("`token` must be what `apportion token create` printed.")
             self._headers["Authorization"] = f"Bearer {token}"
         self._lock = threading.Lock()
         self._client: httpx.Client | None = None
@@ -73,7 +69,7 @@ class Transport:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._own_token:
-            raise InvalidValue(
+            raise errors.InvalidValue(
                 "A client with a `token` of its own cannot be pickled or copied: the copy would hold the secret. "
                 f"Set {TOKEN_VARIABLE} instead."
             )
@@ -93,7 +89,7 @@ class Transport:
         *path: str,
         content: Any = None,
         key: str | None = None,
-        query: Mapping[str, Any] | None = None,
+        query: Query | None = None,
         media_type: str = "application/json",
     ) -> Any:
         """A request that changes something, under a key: it is done once, however often it has to be sent."""
@@ -115,28 +111,21 @@ class Transport:
     # One request
 
     def _send(
-        self,
-        method: str,
-        path: tuple[str, ...],
-        query: Mapping[str, Any],
-        body: bytes | None = None,
-        headers: Mapping[bytes, bytes] | None = None,
+        self, method: str, path: tuple[str, ...], query: Query, body: Body = None, headers: Headers | None = None
     ) -> httpx.Response:
         import httpx
 
-        target = f"{self.url}/api/v1/" + "/".join(map(_quoted, path))
         given = {name: value for name, value in query.items() if value is not None}
-        if given:
-            target += "?" + urlencode(given, doseq=True)
+        suffix = "?" + urlencode(given, doseq=True) if given else ""
+        target = f"{self.url}/api/v1/{'/'.join(map(_quoted, path))}{suffix}"
         pause = FIRST_PAUSE_SECONDS
         for left in range(self._retries, -1, -1):
             try:
                 response = self._exchange(method, target, body, headers or {})
             except httpx.RequestError as error:
                 if left == 0 or not _is_transient(error):
-                    raise ServiceUnavailable(
-                        f"The service at {self.url} cannot be reached: {_reason(error)}."
-                    ) from error
+                    sentence = f"The service at {self.url} cannot be reached: {_reason(error)}."
+                    raise errors.ServiceUnavailable(sentence) from error
             else:
                 if response.is_success:
                     return response
@@ -146,9 +135,7 @@ class Transport:
             pause *= 2.0
         raise AssertionError("the last try returns or raises")
 
-    def _exchange(
-        self, method: str, target: str, body: bytes | None, headers: Mapping[bytes, bytes]
-    ) -> httpx.Response:
+    def _exchange(self, method: str, target: str, body: Body, headers: Headers) -> httpx.Response:
         """Send once; an idle connection that the service has closed meanwhile is replaced, which counts as no try."""
         import httpx
 
@@ -160,9 +147,8 @@ class Transport:
                 connected = connected or event.startswith("connection.connect")
 
             try:
-                return self._open().request(
-                    method, target, content=body, headers=headers, extensions={"trace": trace}
-                )
+                hooks = {"trace": trace}
+                return self._open().request(method, target, content=body, headers=headers, extensions=hooks)
             except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
                 if connected:
                     raise
@@ -189,7 +175,7 @@ class Transport:
             return self._client
 
 
-def error_of(response: httpx.Response) -> ApportionError:
+def error_of(response: httpx.Response) -> errors.ApportionError:
     """The error that the service met, by its problem details: the same class and the same sentence."""
     status = response.status_code
     try:
@@ -198,24 +184,24 @@ def error_of(response: httpx.Response) -> ApportionError:
         details = None
     if not isinstance(details, dict) or not isinstance(details.get("detail"), str):
         if status in TRANSIENT_STATUSES:
-            return ServiceUnavailable(f"The service cannot be used now: it answered with status {status}.")
-        return IncompatibleState(f"The address answers with status {status}, and not as apportion does.")
+            return errors.ServiceUnavailable(f"The service cannot be used now: it answered with status {status}.")
+        return errors.IncompatibleState(f"The address answers with status {status}, and not as apportion does.")
     sentence = details["detail"]
     if status in (401, 403):
-        return NotAllowed(sentence)
+        return errors.NotAllowed(sentence)
     known = _ERRORS.get(str(details.get("error")))
     if known is not None:
         return known(sentence)
     if status == 404:
-        return UnknownName(sentence)
-    return ServiceUnavailable(sentence) if status >= 500 else InvalidValue(sentence)
+        return errors.UnknownName(sentence)
+    return errors.ServiceUnavailable(sentence) if status >= 500 else errors.InvalidValue(sentence)
 
 
 def _plain(response: httpx.Response) -> Any:
     try:
         return json.loads(response.content)
     except ValueError:
-        raise IncompatibleState("The address answers, but not as the service of apportion does.") from None
+        raise errors.IncompatibleState("The address answers, but not as the service of apportion does.") from None
 
 
 def _check_url(url: Any) -> None:
@@ -253,7 +239,7 @@ def _json(content: Any) -> bytes:
     try:
         return json.dumps(content, default=_simple).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidValue(f"The request must be made of names, numbers and text: {error}.") from None
+        raise errors.InvalidValue(f"The request must be made of names, numbers and text: {error}.") from None
 
 
 def _simple(value: Any) -> Any:

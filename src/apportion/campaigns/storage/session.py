@@ -20,22 +20,13 @@ SNAPSHOT_KEPT_EVERY = 1024
 
 EVENTS_PER_FETCH = 500  # so many events are in memory at once while a log is read
 NAMES_LISTED = 20  # so many campaigns are listed where a name is not known
-_COLUMNS = (events.c.number, events.c.at, events.c.kind, events.c.ticket, events.c.payload, events.c.key)
-_LAST_NUMBER = sa.select(sa.func.max(events.c.number)).where(events.c.campaign == sa.bindparam("campaign"))
-_LAST_NUMBER_AND_MOMENT = sa.select(
-    _LAST_NUMBER.scalar_subquery(),
-    sa.select(events.c.at)
-    .where(events.c.campaign == sa.bindparam("campaign"), events.c.number == sa.bindparam("number"))
-    .scalar_subquery(),
-)
-_EVENTS_AFTER = (
-    sa.select(*_COLUMNS)
-    .where(events.c.campaign == sa.bindparam("campaign"), events.c.number > sa.bindparam("after"))
-    .order_by(events.c.number)
-)
-_EVENT_BY_KEY = sa.select(*_COLUMNS).where(
-    events.c.campaign == sa.bindparam("campaign"), events.c.key == sa.bindparam("key")
-)
+_COLUMNS = [events.c[name] for name in Event._fields]
+_OWN = events.c.campaign == sa.bindparam("campaign")
+_LAST_NUMBER = sa.select(sa.func.max(events.c.number)).where(_OWN)
+_MOMENT = sa.select(events.c.at).where(_OWN, events.c.number == sa.bindparam("number"))
+_LAST_NUMBER_AND_MOMENT = sa.select(_LAST_NUMBER.scalar_subquery(), _MOMENT.scalar_subquery())
+_EVENTS_AFTER = sa.select(*_COLUMNS).where(_OWN, events.c.number > sa.bindparam("after")).order_by(events.c.number)
+_EVENT_BY_KEY = sa.select(*_COLUMNS).where(_OWN, events.c.key == sa.bindparam("key"))
 _ADD_EVENTS = sa.insert(events)
 
 
@@ -113,13 +104,11 @@ class Session:
         if upto is not None:
             query = query.where(snapshots.c.number <= upto)
         row = self._connection.execute(query.order_by(snapshots.c.number.desc()).limit(1)).first()
-        return None if row is None else Snapshot(row.number, row.state)
+        return None if row is None else Snapshot(*row)
 
     def snapshots(self, campaign: int, upto: int) -> dict[int, str]:
         """All saved states up to an event, by number."""
-        query = sa.select(snapshots.c.number, snapshots.c.state).where(
-            snapshots.c.campaign == campaign, snapshots.c.number <= upto
-        )
+        query = sa.select(snapshots).where(snapshots.c.campaign == campaign, snapshots.c.number <= upto)
         return {row.number: row.state for row in self._connection.execute(query)}
 
     def campaigns(self) -> list[CampaignRow]:
@@ -151,11 +140,7 @@ class Session:
 
     def append(self, campaign: int, new: Sequence[Event]) -> None:
         """Add events; `Conflict` where a number or a key is taken."""
-        rows = [
-            {"campaign": campaign, "number": event.number, "at": event.at, "kind": event.kind,
-             "ticket": event.ticket, "key": event.key, "payload": payload_text(event.payload)}
-            for event in new
-        ]  # fmt: skip
+        rows = [{"campaign": campaign, **event._asdict(), "payload": payload_text(event.payload)} for event in new]
         self.wrote = True
         try:
             self._connection.execute(_ADD_EVENTS, rows if len(rows) > 1 else rows[0])
