@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import apportion as ap
-from apportion.web.changes import Changes
+from apportion.web.streams import Changes
 
 PATIENCE = 60.0
 

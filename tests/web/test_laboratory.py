@@ -23,12 +23,12 @@ from apportion.errors import InvalidValue, UnknownName
 from apportion.policies import POLICIES
 from apportion.studies.scenarios import SCENARIOS
 from apportion.theory.guarantee import guaranteed_regret
-from apportion.web.laboratory import chunks, experiments, findings, transition
+from apportion.web.laboratory import experiments, findings, transition
 from apportion.web.laboratory import run as runs_module
 from apportion.web.laboratory.catalogue import describe_policies, presets, unit_scenario
 from apportion.web.laboratory.experiments import Busy, Laboratory
 from apportion.web.laboratory.limits import read_experiment, seconds_of
-from apportion.web.pages.plotly_styles import style_ids
+from apportion.web.pages.assets import style_ids
 
 SMALL = {
     "instance": {"means": [1.0, 0.5, 0.25], "b": 0.75, "sigma": 1.5},
@@ -76,8 +76,8 @@ def events_of(text):
     ("threads", "chunk", "largest"), [(1, 1e-9, 1), (2, 1e-9, 1), (2, 0.002, 7), (3, 10.0, 2_000)]
 )
 def test_the_numbers_are_those_of_simulate_however_they_are_cut(monkeypatch, threads, chunk, largest):
-    monkeypatch.setattr(chunks, "CHUNK_SECONDS", chunk)
-    monkeypatch.setattr(chunks, "LARGEST_CHUNK", largest)
+    monkeypatch.setattr(runs_module, "CHUNK_SECONDS", chunk)
+    monkeypatch.setattr(runs_module, "LARGEST_CHUNK", largest)
     laboratory = Laboratory(threads)
     try:
         name, found = play(laboratory, SMALL)[-1]

@@ -6,8 +6,7 @@ import re
 import pytest
 
 from apportion.web.guard.middleware import HEADERS, LARGEST_FILE, LARGEST_REQUEST
-from apportion.web.guard.sessions import sign_in
-from apportion.web.guard.users import SESSION_COOKIE
+from apportion.web.guard.users import SESSION_COOKIE, sign_in
 
 CAMPAIGN = {"name": "ads", "arms": ["search", "social"], "budget": 100, "b": 0.75, "sigma": 2}
 LIST = "/api/v1/campaigns"

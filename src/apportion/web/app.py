@@ -12,13 +12,13 @@ from apportion._version import __version__
 from apportion.campaigns.storage.store import open_store
 from apportion.web import api, pages
 from apportion.web.api.describe import describe
-from apportion.web.changes import Changes
 from apportion.web.guard import problems
 from apportion.web.guard.credentials import LOCAL_ACCESS, Access, Credentials
 from apportion.web.guard.middleware import GuardMiddleware
 from apportion.web.observability import metrics
 from apportion.web.pages.over_time import ChartCache
 from apportion.web.shared import resolved
+from apportion.web.streams import Changes
 
 STATIC = Path(__file__).parent / "static"
 

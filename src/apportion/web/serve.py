@@ -77,7 +77,7 @@ def serve(
         )
     from uvicorn import Config, Server
 
-    from apportion.web.observability.log import log_settings
+    from apportion.web.observability.requests import log_settings
 
     with listen(host, port) as listener, tempfile.TemporaryDirectory(prefix="apportion-") as folder:
         config = Config(

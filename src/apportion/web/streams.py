@@ -1,17 +1,31 @@
-"""Server-sent events as the response to a request: one connection carries progress, result and cancel."""
+"""Server-sent events: those of an experiment as the response to its request, and changes of campaigns.
+
+Whoever watches a campaign hears that it changed, whoever wrote: a worker, a command, a script. The database is asked
+for the version twice a second, once per campaign and process, however many watch, and not at all while nobody does.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from apportion.errors import ApportionError
 from apportion.web.shared import plain
 
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+LOOK_SECONDS = 0.5
+HEARTBEAT_SECONDS = 15.0
+
+# How long a browser waits before it connects again.
+RETRY_MILLISECONDS = 2000
 
 
 def encode_event(name: str, data: Any) -> str:
@@ -41,3 +55,78 @@ class EventResponse(StreamingResponse):
         finally:
             if self._at_end is not None:
                 self._at_end()
+
+
+class _Topic:
+    """One thing that is watched, in one event loop."""
+
+    def __init__(self, look: Callable[[], Any]) -> None:
+        self.look = look
+        self.version: Any = None
+        self.followers: set[asyncio.Event] = set()
+        self.task: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        """Look again and again; wake the followers when the version is another."""
+        while True:
+            with contextlib.suppress(ApportionError):  # a database that is busy now may answer the next time
+                version = await run_in_threadpool(self.look)
+                if version != self.version:
+                    self.version = version
+                    for follower in self.followers:
+                        follower.set()
+            await asyncio.sleep(LOOK_SECONDS)
+
+
+class Changes:
+    """Who wants to know of what; one per app, at `app.state.changes`."""
+
+    def __init__(self) -> None:
+        self._topics: dict[tuple[int, str], _Topic] = {}
+
+    @property
+    def watched(self) -> int:
+        """How many things are looked at now."""
+        return len(self._topics)
+
+    async def follow(self, name: str, look: Callable[[], Any], since: str | None = None) -> AsyncIterator[bytes]:
+        """Server-sent events: `version` at the beginning, then `change` each time, comments as heartbeats.
+
+        Where `since` is not the version of now, the first event is a `change`: nothing is missed on the way from a
+        page to its stream, or from one connection to the next.
+        """
+        key = (id(asyncio.get_running_loop()), name)
+        topic = self._topics.get(key)
+        if topic is None:
+            topic = self._topics[key] = _Topic(look)
+        changed = asyncio.Event()
+        topic.followers.add(changed)
+        try:
+            if topic.version is None:  # it looks itself: a follower whose first look is under way may go away
+                first = await run_in_threadpool(look)
+                topic.version = first if topic.version is None else topic.version
+            if topic.task is None:
+                topic.task = asyncio.create_task(topic.run())
+            sent = topic.version
+            missed = since is not None and since != str(sent)
+            yield f"retry: {RETRY_MILLISECONDS}\n".encode() + _event("change" if missed else "version", sent)
+            while True:
+                try:
+                    await asyncio.wait_for(changed.wait(), HEARTBEAT_SECONDS)
+                except TimeoutError:
+                    yield b": still here\n\n"
+                changed.clear()
+                if topic.version != sent:
+                    sent = topic.version
+                    yield _event("change", sent)
+        finally:
+            topic.followers.discard(changed)
+            if not topic.followers:
+                self._topics.pop(key, None)
+                if topic.task is not None:
+                    topic.task.cancel()
+
+
+def _event(name: str, version: Any) -> bytes:
+    """One event, numbered by the version: a browser that connects again says which one it saw last."""
+    return f"id: {version}\n{encode_event(name, {'version': version})}".encode()

@@ -12,10 +12,9 @@ from apportion._version import __version__
 from apportion.web.api import examples, responses
 from apportion.web.api.campaigns import checksum
 from apportion.web.api.describe import PREFIX, Name, route
-from apportion.web.changes import Changes
 from apportion.web.guard.users import Reader
 from apportion.web.shared import json_response, open_campaign, store_of, versions
-from apportion.web.streams import HEADERS
+from apportion.web.streams import HEADERS, Changes
 
 router = APIRouter(prefix=PREFIX, tags=["service"])
 

@@ -15,8 +15,8 @@ from apportion.model.sums import Floats
 from apportion.simulation.plan import Job, Plan
 from apportion.simulation.simulate import gather
 from apportion.theory.guarantee import guaranteed_regret
-from apportion.web.laboratory.chunks import Part
 from apportion.web.laboratory.limits import MARKS
+from apportion.web.laboratory.run import Part
 
 # Beyond so many arms, the smallest shares are added up.
 SHOWN_ARMS = 7

@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from typing import NamedTuple
+from urllib.parse import quote
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
+from apportion._common import optional
 from apportion._common.formatting import percent, readable
 from apportion.campaigns.campaign import Campaign
+from apportion.campaigns.files import export_csv, export_json
 from apportion.campaigns.status import Status
+from apportion.errors import InvalidValue
 from apportion.web.guard.users import PageReader, User
 from apportion.web.pages.leaderboard import board
 from apportion.web.pages.over_time import ChartCache, describe_event
@@ -139,3 +143,38 @@ def ticket_page(
         minimise=settings.minimise, waiting=any(row.open for row in view.rows), problems=problems or {},
         typed=typed or {},
     )  # fmt: skip
+
+
+# To take away: the history as CSV, everything as JSON, the report as one HTML file
+
+
+def _file(content: str, name: str, media_type: str) -> Response:
+    """A file to be saved, never shown: its content is not of our making."""
+    plain = "".join(mark if mark.isascii() and (mark.isalnum() or mark in "-_.") else "_" for mark in name)
+    disposition = f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
+    return Response(content, media_type=media_type, headers={"Content-Disposition": disposition})
+
+
+@router.get("/campaigns/{name}/export.csv")
+def history_file(request: Request, name: str, user: PageReader) -> Response:
+    """The history, a line per split and arm."""
+    return _file(export_csv(open_campaign(request, name)), f"{name}.csv", "text/csv; charset=utf-8")
+
+
+@router.get("/campaigns/{name}/export.json")
+def whole_file(request: Request, name: str, user: PageReader) -> Response:
+    """Everything that ever happened; `apportion restore` brings it back with identical state."""
+    return _file(export_json(open_campaign(request, name)), f"{name}.json", "application/json")
+
+
+@router.get("/campaigns/{name}/report")
+def html_report(request: Request, name: str, user: PageReader) -> Response:
+    """The report that `apportion report` writes: one file that asks nothing of any network."""
+    from apportion.campaigns import report
+
+    campaign = open_campaign(request, name)
+    try:
+        content = report.campaign_page(campaign).html()
+    except ImportError:
+        raise InvalidValue(optional.missing_sentence("plot", "The report")) from None
+    return _file(content, f"{name}.html", "text/html; charset=utf-8")

@@ -19,7 +19,7 @@ from apportion.web.api import laboratory as api
 from apportion.web.guard.users import PageReader, check_source
 from apportion.web.laboratory.experiments import laboratory
 from apportion.web.laboratory.limits import MOST_ARMS, MOST_POLICIES
-from apportion.web.pages.plotly_styles import style_ids
+from apportion.web.pages.assets import style_ids
 from apportion.web.pages.shared import page
 from apportion.web.shared import json_response
 from apportion.web.streams import EventResponse

@@ -5,8 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
-from apportion.web.guard.sessions import sign_in, sign_out
-from apportion.web.guard.users import User, check_source, page_reader
+from apportion.web.guard.users import User, check_source, page_reader, sign_in, sign_out
 from apportion.web.pages.shared import Form, go, page, safe_next, text
 
 router = APIRouter(include_in_schema=False)

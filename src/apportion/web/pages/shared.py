@@ -217,8 +217,7 @@ def static(file: str) -> str:
 
 @functools.cache
 def _templates() -> Jinja2Templates:
-    from apportion.web.pages.assets import PLOTLY_URL
-    from apportion.web.pages.plotly_styles import style_ids
+    from apportion.web.pages.assets import PLOTLY_URL, style_ids
 
     templates = Jinja2Templates(HERE / "templates")
     templates.env.trim_blocks = templates.env.lstrip_blocks = True
