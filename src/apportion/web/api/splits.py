@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.plain_data import split_content
@@ -41,9 +42,7 @@ def record(
 ) -> Any:
     """Record outcomes: for some arms or all, late, in any order. The same again changes nothing."""
     campaign = open_campaign(request, name)
-    with campaign.together():
-        campaign.record(ticket, body.outcomes, body.amounts, key=key)
-        return json_response(_recorded(campaign, ticket))
+    return _recorded(campaign, ticket, lambda: campaign.record(ticket, body.outcomes, body.amounts, key=key))
 
 
 @route(router.patch, "/splits/{ticket}/outcomes", "Correct outcomes", responses.Recorded, "Corrected.")
@@ -52,25 +51,20 @@ def amend(
 ) -> Any:
     """Correct outcomes that were recorded, or the amounts they came from. The old values stay in the history."""
     campaign = open_campaign(request, name)
-    with campaign.together():
-        campaign.amend(ticket, body.outcomes, body.amounts, key=key)
-        return json_response(_recorded(campaign, ticket))
+    return _recorded(campaign, ticket, lambda: campaign.amend(ticket, body.outcomes, body.amounts, key=key))
 
 
 @route(router.post, "/splits/{ticket}/close", "Close a split", responses.Recorded, "Nothing more is expected.")
 def close(request: Request, name: Name, ticket: Ticket, user: Writer, key: Key = None) -> Any:
     """No result will come for what is still open of a ticket."""
     campaign = open_campaign(request, name)
+    return _recorded(campaign, ticket, lambda: campaign.close(ticket, key=key))
+
+
+def _recorded(campaign: Campaign, ticket: int, write: Callable[[], Any]) -> Response:
+    """Do a write; the answer is the ticket at the same moment."""
     with campaign.together():
-        campaign.close(ticket, key=key)
-        return json_response(_recorded(campaign, ticket))
-
-
-def _recorded(campaign: Campaign, ticket: int) -> dict[str, Any]:
-    tickets = campaign.open_tickets
-    return {
-        "campaign": campaign.name,
-        "ticket": ticket,
-        "open": ticket in tickets,
-        "open_tickets": len(tickets),
-    }
+        write()
+        tickets = campaign.open_tickets
+    row = {"campaign": campaign.name, "ticket": ticket, "open": ticket in tickets, "open_tickets": len(tickets)}
+    return json_response(row)

@@ -61,15 +61,9 @@ def simulate_point(arms: int, b: float, contestant: int) -> dict[str, Any]:
     world = Instance(one_good_arm(arms, GAP), b=b)
     candidate = list(CONTESTANTS.values())[contestant]
     plan = make_plan(
-        [candidate],
-        [world],
-        horizon=HORIZON,
-        replications=REPLICATIONS,
-        seed=SEED,
-        record=("regret", "shares"),
-        periods=MARKS,
-        engine="dense",
-    )
+        [candidate], [world], horizon=HORIZON, replications=REPLICATIONS, seed=SEED, record=("regret", "shares"),
+        periods=MARKS, engine="dense",
+    )  # fmt: skip
     blocks = [run_task(job.task) for job in plan.jobs()]
     regret = np.concatenate([block["regret"] for block in blocks])
     best = np.concatenate([block["shares"][:, :, world.best] for block in blocks])

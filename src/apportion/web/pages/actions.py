@@ -117,26 +117,28 @@ def arms(request: Request, name: str, form: Form, user: PageWriter) -> Response:
     return go(request, f"{campaign_path(name)}#arms", message)
 
 
+_DONE = {
+    "pause": "is paused: it gets nothing until you resume it.",
+    "resume": "is back in the splits.",
+    "remove": "was removed. Add it again to bring it back with all that was learned.",
+}
+
+
 def _change_arm(campaign: Campaign, action: str, arm: str, form: FormData) -> str:
     low = share(text(form, "minimum"), f"the smallest share of '{arm}'")
     high = share(text(form, "maximum"), f"the largest share of '{arm}'")
+    bounds = 0.0 if low is None else low, 1.0 if high is None else high
     if action == "add":
         if not arm:
             raise InvalidValue("The new arm needs a name.")
-        campaign.add_arm(arm, 0.0 if low is None else low, 1.0 if high is None else high)
+        campaign.add_arm(arm, *bounds)
         return f"{arm} was added: the next split gives it a try."
     if action == "bound":
-        campaign.bound_arm(arm, 0.0 if low is None else low, 1.0 if high is None else high)
+        campaign.bound_arm(arm, *bounds)
         return f"The bounds of {arm} were set: they hold from the next split on."
-    if action == "pause":
-        campaign.pause_arm(arm)
-        return f"{arm} is paused: it gets nothing until you resume it."
-    if action == "resume":
-        campaign.resume_arm(arm)
-        return f"{arm} is back in the splits."
-    validation.choice("action", action, ("add", "bound", "pause", "resume", "remove"))
-    campaign.remove_arm(arm)
-    return f"{arm} was removed. Add it again to bring it back with all that was learned."
+    validation.choice("action", action, ("add", "bound", *_DONE))
+    getattr(campaign, f"{action}_arm")(arm)
+    return f"{arm} {_DONE[action]}"
 
 
 @router.post("/campaigns/{name}/settings")
