@@ -20,8 +20,6 @@ per call, and the specialisation reloads from the disk cache. (A kernel that rec
 over one, would never be cached: this is why records carry the type and not a function.)
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import inspect

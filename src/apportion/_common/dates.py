@@ -1,7 +1,5 @@
 """The dates of a history file: which of them are dates, and in which order the periods were."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime

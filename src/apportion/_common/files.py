@@ -1,7 +1,5 @@
 """Files that are there whole or not at all: written beside the target under a name of their own, then renamed."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import threading

@@ -1,7 +1,5 @@
 """Small tables: text for a terminal, HTML for a notebook, a data frame for everything else."""
 
-from __future__ import annotations
-
 import html
 import math
 from collections.abc import Mapping, Sequence
@@ -77,7 +75,7 @@ class Table:
         """The columns by name, all of one length; the first is the arm."""
         raise NotImplementedError
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_pandas(self) -> "pd.DataFrame":
         """One row per arm, indexed by its name."""
         import pandas as pd
 

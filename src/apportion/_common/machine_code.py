@@ -7,8 +7,6 @@ the argument types, the machine, and all the byte code and constants that it is 
 only `compiled.compiled` imports it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -3,8 +3,6 @@
 *The service needs fastapi and uvicorn: pip install 'apportion[web]'.*
 """
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 from apportion.errors import ApportionError

@@ -5,8 +5,6 @@ groups thousands. `12,5` is a number in one of the two only, `1200` is the same 
 1840 in one and 1.84 in the other: the rest of the file tells which (`tables`), or it is refused.
 """
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -4,8 +4,6 @@ Stored results are filed under a digest of these files, so that no number outliv
 kept by hand would forget a file one day; the imports cannot.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import re

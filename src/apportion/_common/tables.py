@@ -5,8 +5,6 @@ are found by name, but for case and blanks. The decimal mark is found in the num
 names the row as a text editor counts it: the header is row 1.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import os

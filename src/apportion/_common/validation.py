@@ -1,7 +1,5 @@
 """Validation at the edges, in one sentence pattern: which thing, what is allowed, what was given."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from numbers import Integral, Real

@@ -1,7 +1,5 @@
 """Ask and tell, by arm name, in memory: the door through which a real budget meets a policy."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,10 +1,8 @@
 """The arms by name: which are active, paused or removed, and the bounds on their shares."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +69,7 @@ class Arms:
         ])  # fmt: skip
 
     @classmethod
-    def _of(cls, arms: Sequence[Arm]) -> Arms:
+    def _of(cls, arms: Sequence[Arm]) -> Self:
         made = cls.__new__(cls)
         made._arms = _feasible(arms)
         return made
@@ -137,13 +135,13 @@ class Arms:
         except (KeyError, TypeError):
             raise UnknownName(f"Arm {name!r} is not known; the arms are {', '.join(self.present[:20])}.") from None
 
-    def with_arm(self, name: str, minimum: float, maximum: float) -> Arms:
+    def with_arm(self, name: str, minimum: float, maximum: float) -> Self:
         """These arms with one arm more, or with a removed one back."""
         (checked,) = validation.arm_names("name", [name])
         arm = Arm(checked, "active", minimum, maximum)
         index = self.indices.get(checked)
         if index is None:
-            return Arms._of((*self._arms, arm))
+            return self._of((*self._arms, arm))
         if self._arms[index].state != "removed":
             raise Conflict(f"Arm '{name}' is there already ({self._arms[index].state}).")
         return self._with(index, arm)
@@ -155,7 +153,7 @@ class Arms:
         state: str | None = None,
         minimum: float | None = None,
         maximum: float | None = None,
-    ) -> Arms:
+    ) -> Self:
         """These arms with another state or other bounds of an arm that was not removed."""
         index = self.index(name)
         arm = self._arms[index]
@@ -164,15 +162,15 @@ class Arms:
         given = {"state": state, "minimum": minimum, "maximum": maximum}
         return self._with(index, arm._replace(**{key: value for key, value in given.items() if value is not None}))  # type: ignore[arg-type]
 
-    def _with(self, index: int, arm: Arm) -> Arms:
-        return Arms._of((*self._arms[:index], arm, *self._arms[index + 1 :]))
+    def _with(self, index: int, arm: Arm) -> Self:
+        return self._of((*self._arms[:index], arm, *self._arms[index + 1 :]))
 
     def to_list(self) -> list[dict[str, Any]]:
         """Plain data for JSON."""
         return [arm._asdict() for arm in self._arms]
 
     @classmethod
-    def from_list(cls, state: list[dict[str, Any]]) -> Arms:
+    def from_list(cls, state: list[dict[str, Any]]) -> Self:
         """The arms that `to_list` wrote."""
         validation.arm_names("arms", [arm["name"] for arm in state])
         return cls._of([Arm(*(arm[field] for field in Arm._fields)) for arm in state])

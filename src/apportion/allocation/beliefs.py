@@ -1,7 +1,5 @@
 """What is believed about each arm: a mean, an interval that holds at any time, the probability of being best."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence

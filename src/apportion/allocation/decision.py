@@ -1,10 +1,8 @@
 """A decision: all that was decided for one period, from which both the split and its event are made."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +57,7 @@ class Decision(NamedTuple):
         return payload
 
     @classmethod
-    def from_payload(cls, payload: Mapping[str, Any], period: int, arms: Arms, memory: Floats) -> Decision:
+    def from_payload(cls, payload: Mapping[str, Any], period: int, arms: Arms, memory: Floats) -> Self:
         """The decision that `to_payload` wrote: among all `arms` of its time, with the policy's `memory` before."""
         names, amounts = tuple(payload["amounts"]), read_amounts(payload["amounts"])
         budget = budget_amount(payload["budget"])

@@ -9,8 +9,6 @@ A policy says which share of the budget each arm should get. Here the shares mee
 All are pure functions of arrays; arms are named only in messages.
 """
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from fractions import Fraction

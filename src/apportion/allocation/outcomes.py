@@ -1,7 +1,5 @@
 """Outcomes as people give them, by arm name, checked before anything is changed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Seeds, and the position of a generator as plain data: a restored run goes on with the same draws."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

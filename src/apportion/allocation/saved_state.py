@@ -1,7 +1,5 @@
 """Saved states as text: what another program or release wrote, or what is damaged, gets a sentence."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Shares and their bounds, checked: what some split can satisfy, or a sentence that names the arms in the way."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final
 

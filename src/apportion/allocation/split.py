@@ -1,7 +1,5 @@
 """A split: what each arm gets this period, and why."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Mapping, Sequence

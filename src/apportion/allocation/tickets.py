@@ -1,9 +1,7 @@
 """Open splits and what has come back for them."""
 
-from __future__ import annotations
-
 import math
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -46,7 +44,7 @@ class Ticket:
         }
 
     @classmethod
-    def from_dict(cls, state: dict[str, Any], arms: int) -> Ticket:
+    def from_dict(cls, state: dict[str, Any], arms: int) -> Self:
         """The ticket that `to_dict` wrote, for at most so many arms."""
         ticket = cls(validation.whole("number", state["number"], low=1), np.array(state["amounts"], dtype=np.float64))
         ticket.outcomes = np.array(state["outcomes"], dtype=np.float64)
@@ -143,7 +141,7 @@ class Tickets:
         }
 
     @classmethod
-    def from_dict(cls, state: dict[str, Any], arms: int) -> Tickets:
+    def from_dict(cls, state: dict[str, Any], arms: int) -> Self:
         """The tickets that `to_dict` wrote, for at most so many arms."""
         restored = cls()
         restored._issued = validation.whole("issued", state["issued"], low=0)

@@ -1,7 +1,5 @@
 """The probability that an arm is the best, for independent normal beliefs, by exact quadrature."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -18,8 +18,6 @@ stays in place; where all amounts are equal b is not identified, and the posteri
 of the returns cannot be told from rounding.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

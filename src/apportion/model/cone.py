@@ -8,8 +8,6 @@ intrinsic volumes of that cone. It answers the second open question of the paper
 `cone_radius` and `supremum` are kernels: bare formulas that run plain and compiled. The others validate.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from typing import Any, overload

@@ -13,8 +13,6 @@ has to be controlled is therefore a supremum, over all 0 < a_1 ≤ … ≤ a_t, 
 The functions marked `kernel` are bare formulas that run plain and compiled. The others validate.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

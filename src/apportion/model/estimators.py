@@ -17,8 +17,6 @@ For fixed amounts the precision of μ* is at least that of the others (Cauchy–
 and μ2 at b = 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

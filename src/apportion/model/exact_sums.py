@@ -1,10 +1,8 @@
 """The sums of `model.sums`, kept exactly over the life of a campaign: in any order, and taken back again."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -126,7 +124,7 @@ class Statistics:
                     self._anchor + halvings,
                 )
 
-    def merge(self, other: Statistics) -> None:
+    def merge(self, other: "Statistics") -> None:
         """Take in all that `other` holds: as if its outcomes had been observed here."""
         mine, theirs = ((s.arms, s.b, s.half_life, s.period) for s in (self, other))
         if mine != theirs:
@@ -207,7 +205,7 @@ class Statistics:
         }
 
     @classmethod
-    def from_dict(cls, state: dict[str, Any]) -> Statistics:
+    def from_dict(cls, state: dict[str, Any]) -> Self:
         """The statistics that `to_dict` wrote."""
         limbs = np.array(state["limbs"], dtype=np.float64)
         restored = cls(limbs.shape[2] if limbs.ndim == 3 else 0, state["b"], state["half_life"])

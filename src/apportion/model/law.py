@@ -1,7 +1,5 @@
 """The law of returns, Y = A·μ + A^b·σ·ξ, and a world that obeys it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -6,11 +6,9 @@ memory of the periods themselves. Neither has a guarantee while means move: inte
 window, not the drift.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -131,7 +129,7 @@ class Window(Statistics):
         return {"b": self.b, "window": self.window, "period": self.period, "arms": self.arms, "rows": rows}
 
     @classmethod
-    def from_dict(cls, state: dict[str, Any]) -> Window:
+    def from_dict(cls, state: dict[str, Any]) -> Self:
         """The window that `to_dict` wrote."""
         restored = cls(state["arms"], state["b"], state["window"])
         restored.period = validation.whole("period", state["period"], low=0)

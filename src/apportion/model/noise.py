@@ -9,8 +9,6 @@ A family is an immutable record and one function that runs plain and compiled, s
 ...         return math.sqrt(2.0) * math.cos(2.0 * math.pi * rng.random())
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, NamedTuple, Self

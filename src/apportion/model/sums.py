@@ -19,8 +19,6 @@ kits), not shares: a budget that changes from period to period needs no special 
 Where b is to be learned, the last two and Σ Y_s²·A^(−2b) are kept for each of a few exponents b (`GridSums`).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -47,7 +45,7 @@ class Sums(NamedTuple):
     information: Floats
     score: Floats
 
-    def take(self, arms: Any) -> Sums:
+    def take(self, arms: Any) -> "Sums":
         """The sums of some arms, in the order asked for."""
         return Sums(*(values[arms] for values in self))
 
@@ -140,7 +138,7 @@ class GridSums(NamedTuple):
     score: Floats
     square: Floats
 
-    def take(self, arms: Any) -> GridSums:
+    def take(self, arms: Any) -> "GridSums":
         """The sums of some arms, in the order asked for."""
         return GridSums(self.exponents, *(values[..., arms] for values in self[1:]))
 

@@ -18,10 +18,8 @@ this one. With skewed noise the centre leans to the median. With a fixed number 
 with its sub-Gaussian bound at every level δ, which needs about 8·log(1/δ) groups.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -87,7 +85,7 @@ class Groups:
         for group in self._groups:
             group.advance(periods)
 
-    def merge(self, other: Groups) -> None:
+    def merge(self, other: "Groups") -> None:
         """Take in all that `other` holds, group by group; all of it or nothing."""
         if not isinstance(other, Groups) or len(other._groups) != len(self._groups):
             raise InvalidValue("`other` must be kept in the same number of groups.")
@@ -112,7 +110,7 @@ class Groups:
         return {"robust": True, "period": self.period, "groups": [group.to_dict() for group in self._groups]}
 
     @classmethod
-    def from_dict(cls, state: dict[str, Any]) -> Groups:
+    def from_dict(cls, state: dict[str, Any]) -> Self:
         """The groups that `to_dict` wrote."""
         groups = [_one_from_dict(group) for group in state["groups"]]
         alike = {(type(one), one.arms, one.b, one.half_life, window_of(one), one.period) for one in groups}

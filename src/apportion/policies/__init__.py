@@ -3,8 +3,6 @@
 Here belong the contract, the registry and one file per policy; not what is stored, drawn or shown.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 from apportion.policies.contract import Period, allocate

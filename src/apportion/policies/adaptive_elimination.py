@@ -1,7 +1,5 @@
 """Elimination that can be undone: finite regret for fixed gaps, and a rate that holds over all gaps."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

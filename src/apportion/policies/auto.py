@@ -1,7 +1,5 @@
 """The policy for those who know nothing of the noise: it learns b and σ, then does what `Recommended` does."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

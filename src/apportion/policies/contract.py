@@ -21,8 +21,6 @@ Squares(b=0.75)
 `apportion.testing.check_policy(Squares(b=0.75))` then says whether it keeps the contract.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple, dataclass_transform
@@ -96,7 +94,7 @@ class Policy:
     Record: ClassVar[type]
     """The NamedTuple that compiled code sees; made from the parameters unless the subclass has its own."""
 
-    _registry: ClassVar[dict[str, dict[str, type[Policy]]]] = {}
+    _registry: ClassVar[dict[str, dict[str, type["Policy"]]]] = {}
     """By name and then by home: two modules may each have a class of one name."""
 
     def __init_subclass__(cls, abstract: bool = False, **options: Any) -> None:

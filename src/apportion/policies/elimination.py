@@ -1,7 +1,5 @@
 """Algorithm 1 of the paper, successive elimination, with radii that hold."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The classical policies of full feedback (b = 1), where any share, however small, shows the arm."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Algorithm 2 of the paper, ε-greedy with a vanishing but never zero share for every arm."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from apportion._common import validation

@@ -15,8 +15,6 @@ runs that go side by side (`apportion.simulation.engines.batched`).
 Quantile(quantile=2.0)
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -8,8 +8,6 @@ that measures well, not a theorem. With a floor, regret is proven to stay finite
 (`apportion.theory.floor_regret_bound`, docs/theory.md), with a constant too large to be of use.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

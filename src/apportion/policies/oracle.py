@@ -1,7 +1,5 @@
 """Everything on the arm that is known to be best: the yardstick that knows all."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

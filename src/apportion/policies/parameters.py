@@ -15,8 +15,6 @@ apportion.errors.InvalidValue: `b` must be a number in [0, 1]; got 1.3.
 None is allowed where it is the default, and means that the policy finds the value itself.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The classical bandit's policies: the whole unit on one arm. Right for b ≤ 1/2, and in use today."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The policy this package recommends where b and σ are known: divide by the odds above b = 1/2, pool below."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -5,8 +5,6 @@ A new policy is one file beside this one and its two lines here: the import for 
 Classes are imported on first use: each file needs only what it needs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

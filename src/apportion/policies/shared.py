@@ -4,8 +4,6 @@ They take the arrays they need and not all of `sums`: compiled code counts refer
 that is passed on, which would cost more than the loop itself.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Even shares, for ever: the yardstick that learns nothing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from apportion.model.sums import InformationSums

@@ -1,7 +1,5 @@
 """The contract of policies: one check for each thing that every policy guarantees."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Callable

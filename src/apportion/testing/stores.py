@@ -3,8 +3,6 @@
 Each check takes `db`, a URL or file that `Campaign.create` accepts, and makes campaigns of its own in it.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 import uuid

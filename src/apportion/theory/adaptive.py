@@ -4,8 +4,6 @@ Throughout β = 2 − 2b, L_t = 2 log(K (t+1)), c the scale of the radii r_i = c
 p_t = `race_failure_probability`, a bound on the chance that a radius fails in the second half of periods 1..t.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Theorem 2, the regret of Algorithm 1 (successive elimination): its bound, and what the printed one does."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

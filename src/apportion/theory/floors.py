@@ -4,8 +4,6 @@ A floor t^(−α)/K with 1 < α < 1/(2−2b) costs a finite amount of resource, 
 arm grows without end, so that a wrong leader is found out.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

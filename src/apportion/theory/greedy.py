@@ -1,7 +1,5 @@
 """Theorem 4, the regret of Algorithm 2 (epsilon-greedy), which does not grow with T."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What a theorem promises for a policy on a world, where it covers its parameters and the noise."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What the theorems share: reading means into gaps, and a setting that Theorems 1 and 2 both ask for."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

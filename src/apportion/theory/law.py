@@ -4,8 +4,6 @@ The divergence lemma (KL-divergence decomposition) stands in the paper's appendi
 problem formulation, and the example A_t = t^(−α) before Algorithm 2.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

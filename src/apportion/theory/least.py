@@ -6,8 +6,6 @@ which it is no better than others, may take what it likes at a price per unit, a
 backwards in time over its likelihood ratio. Every step of the computation errs on the safe side.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Sequence

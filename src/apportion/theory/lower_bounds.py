@@ -1,7 +1,5 @@
 """Theorem 1, the gap-independent lower bound with its hard pair, and Theorem 3, the gap-dependent one."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

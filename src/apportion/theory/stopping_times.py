@@ -4,8 +4,6 @@ The paper bounds it by K^(1−b) √(T / (2 − 2b)) and says that the best stop
 both the maximum and where it is reached are in closed form here.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

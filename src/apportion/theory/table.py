@@ -1,7 +1,5 @@
 """Table 1: the optimal rates of regret, by b."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from apportion._common.validation import number

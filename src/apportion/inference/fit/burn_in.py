@@ -6,8 +6,6 @@ has variance (π²/8)/S with S = Σ(log a − mean)². The likelihood of D² use
 of it.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

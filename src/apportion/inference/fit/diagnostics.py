@@ -1,7 +1,5 @@
 """Scales, residuals and what they say about the assumptions, all at one b."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What was spent and what came back, from a data frame, a CSV file, columns or rows, checked row by row."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence

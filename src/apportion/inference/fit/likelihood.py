@@ -12,8 +12,6 @@ what the data say apart from the means,
 every unit of amount and outcome, and an arm with one observation drops out of it, as it must.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

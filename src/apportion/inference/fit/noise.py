@@ -1,7 +1,5 @@
 """b and σ from what was spent and what came back: `fit_noise` and its result."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -176,7 +174,7 @@ class NoiseFit:
             "beyond": self.beyond, "arms": arms, "summary": self.summary(),
         }  # fmt: skip
 
-    def plot(self) -> Figure:
+    def plot(self) -> "Figure":
         """Two panels: the size of the noise against the amount, and the likelihood of b with its interval."""
         optional.require("plot")
         from apportion.inference.fit.picture import draw

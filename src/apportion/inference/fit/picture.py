@@ -1,22 +1,19 @@
 """The picture of a fit: how the noise grows with the amount, and how sure that is."""
 
-from __future__ import annotations
-
 import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from apportion.inference.fit.likelihood import Floats
 from apportion.inference.fit.words import halved
 from apportion.reporting.figures.canvas import log_axis, new_canvas, plain_axis
 from apportion.reporting.figures.style import FAINT, INK, PALETTE, SMALL, picture_style
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from apportion.inference.fit.likelihood import Floats
     from apportion.inference.fit.noise import NoiseFit
 
 # More dots than this are a cloud in which none is seen, and a large file.
@@ -25,7 +22,7 @@ _BINS = 10
 
 
 @picture_style()
-def draw(fit: NoiseFit) -> Figure:
+def draw(fit: "NoiseFit") -> Figure:
     """Left: what is left of each outcome after its mean, against the amount. Right: the likelihood of b."""
     low, high = fit.b_interval
     count = len(fit.arms.names)
@@ -45,7 +42,7 @@ def draw(fit: NoiseFit) -> Figure:
     return canvas.figure
 
 
-def _sizes(ax: Axes, fit: NoiseFit) -> None:
+def _sizes(ax: Axes, fit: "NoiseFit") -> None:
     """|y − μx| against x, brought to the common σ where arms have their own, with the fitted line."""
     known = np.isfinite(fit.residuals)
     amounts = fit.amounts[known]
@@ -93,7 +90,7 @@ def _binned(amounts: Floats, sizes: Floats) -> tuple[Floats, Floats, tuple[Float
     return middles, heights, (heights - heights / factor, heights * factor - heights)
 
 
-def _curve(ax: Axes, fit: NoiseFit) -> None:
+def _curve(ax: Axes, fit: "NoiseFit") -> None:
     """exp of the log-likelihood, relative to the best; the interval is shaded."""
     low, high = fit.b_interval
     room = max(3.5 * fit.b_error, 0.6 * (high - low), 0.02)

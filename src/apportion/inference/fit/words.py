@@ -1,7 +1,5 @@
 """What a fit means, in sentences."""
 
-from __future__ import annotations
-
 import math
 from typing import TYPE_CHECKING
 
@@ -20,7 +18,7 @@ _MISFIT = 6.63
 _UNEQUAL = 0.001
 
 
-def sentences(fit: NoiseFit) -> list[str]:
+def sentences(fit: "NoiseFit") -> list[str]:
     """The summary, a sentence or two per line. It is read in Python, on the command line and on a page: options are
     named so that all can find them."""
     arms = len(fit.arms.names)
@@ -89,14 +87,14 @@ def with_error(value: float, error: float) -> tuple[str, str]:
     return f"{value:,.{decimals}f}", f"{error:,.{decimals}f}"
 
 
-def _range(fit: NoiseFit) -> str:
+def _range(fit: "NoiseFit") -> str:
     if fit.sigma_interval is None:
         return ", the arms' root mean square"
     low, high = (_three(end) for end in fit.sigma_interval)
     return f", interval {low} to {high}"
 
 
-def _advice(fit: NoiseFit) -> str:
+def _advice(fit: "NoiseFit") -> str:
     low, high = fit.b_interval
     gain = 2 ** (2 * fit.b - 1)
     if low > 0.5:
