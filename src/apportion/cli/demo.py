@@ -22,10 +22,9 @@ from apportion.campaigns.storage.address import database_url
 from apportion.campaigns.storage.database import close_engine
 from apportion.policies import Policy
 from apportion.policies.odds import Odds
-from apportion.policies.oracle import Oracle
 from apportion.policies.pooled import Thompson
 from apportion.policies.registry import choose_policy
-from apportion.policies.uniform import Uniform
+from apportion.policies.yardsticks import Oracle, Uniform
 from apportion.studies.scenarios import SCENARIOS, Scenario, Season, live_through, play_season
 
 DEFAULT = "apportion (Auto, default)"

@@ -18,7 +18,7 @@ from apportion.inference.learning import (
 from apportion.model.sums import Grid, InformationSums
 from apportion.policies.contract import Policy, allocate
 from apportion.policies.parameters import HORIZON, NOISE_EXPONENT, NOISE_LEVEL, parameter
-from apportion.policies.recommended import IndexRule, OddsRule, Recommended, divide_by_odds, optimistic_arm
+from apportion.policies.recommended import Recommended, Rule, divide_by_odds, optimistic_arm
 from apportion.policies.shared import open_shares, power_floor, recommended_tilt
 from apportion.theory.floors import recommended_floor
 
@@ -97,16 +97,16 @@ class Auto(Policy):
         sigma = np.exp(0.5 * between(log_variance, position))
         information, score = np.empty(arms), np.empty(arms)
         sums_at(sums, position, information, score)
-        if divides(above):
-            dividing_b = max(b, _LEAST_DIVIDING_B)
-            tilt, floor = recommended_tilt(dividing_b), recommended_floor(dividing_b)
-            rule = OddsRule(period.number, self.horizon, sigma, tilt, floor)
+        dividing = divides(above)
+        if not dividing and not self.sigma > 0.0:
+            sigma = sigma_of_largest_arm(sums, position, sigma)
+        dividing_b = max(b, _LEAST_DIVIDING_B)
+        tilt, floor = recommended_tilt(dividing_b), recommended_floor(dividing_b)
+        rule = Rule(period.number, self.horizon, sigma, tilt, floor)
+        if dividing:
             divide_by_odds(rule, information, score, left, rng, shares)
             return
-        if not self.sigma > 0.0:
-            sigma = sigma_of_largest_arm(sums, position, sigma)
-        plays = sums.resource / period.unit
-        chosen = optimistic_arm(IndexRule(period.number, self.horizon, sigma), plays, information, score, rng)
+        chosen = optimistic_arm(rule, sums.resource / period.unit, information, score, rng)
         trace = left * power_floor(period.number, TRACE_EXPONENT, arms)
         others = 0.0
         for arm in range(arms):
@@ -135,9 +135,8 @@ def _learn_sigma(self: Any, period: Any, sums: Any, memory: Any, rng: Any, share
     posterior_over_b(sums, 0.0, posterior, log_variance)
     sigma = np.exp(0.5 * log_variance[0])
     information, score = sums.information[0, : len(shares)], sums.score[0, : len(shares)]
+    rule = Rule(period.number, self.horizon, sigma, self.tilt, self.floor)
     if self.pool:
-        index_rule = IndexRule(period.number, self.horizon, sigma)
-        shares[optimistic_arm(index_rule, sums.count, information, score, rng)] = left
-        return
-    rule = OddsRule(period.number, self.horizon, sigma, self.tilt, self.floor)
-    divide_by_odds(rule, information, score, left, rng, shares)
+        shares[optimistic_arm(rule, sums.count, information, score, rng)] = left
+    else:
+        divide_by_odds(rule, information, score, left, rng, shares)

@@ -30,7 +30,7 @@ import numpy as np
 from apportion._common import validation
 from apportion._common.compiled import compiled, generic, implements, kernel
 from apportion.errors import InvalidValue
-from apportion.model.sums import MANY_ARMS, Floats, Sums
+from apportion.model.sums import MANY_ARMS, Floats, Grid, Sums
 from apportion.policies.parameters import parameter, parameters_of
 
 
@@ -206,6 +206,16 @@ def _record_type(cls: type[Policy]) -> type:
     record.__module__ = cls.__module__
     record.__qualname__ = f"{cls.__qualname__}.Record"
     return record
+
+
+def exponents_for(policy: Policy, b: float | None) -> Any:
+    """The exponents that sums are taken at: one b, or the grid of a policy that learns it."""
+    own = getattr(policy, "b", None)
+    if not isinstance(policy.reads, Grid):
+        return validation.number("b", b if b is not None else 0.5 if own is None else own, low=0.0, high=1.0)
+    if b is not None and b != own:
+        raise validation.refuse("b", f"given to the policy, as {type(policy).__name__}(b={validation.shown(b)})", b)
+    return policy.reads.exponents
 
 
 def known_horizon(policy: str, own: int | None, given: int | None) -> int:

@@ -6,13 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from apportion._common.compiled import kernel
-from apportion.model.confidence import (
-    anytime_radius,
-    cone_radius,
-    cone_table,
-    corrected_radius,
-    printed_radius,
-)
+from apportion.model.confidence import anytime_radius, cone_radius, cone_table, corrected_radius, printed_radius
 from apportion.model.estimators import mu1, mu1_precision, mu_star
 from apportion.model.sums import Floats, RewardSums
 from apportion.policies.contract import Policy, known_horizon
@@ -117,14 +111,8 @@ class SuccessiveElimination(Policy):
                     mean = mu_star(sums, arm) if self.radius == ANYTIME else mu1(sums, arm)
                     if sums.count[arm] != count or sums.resource[arm] != resource or sums.noise[arm] != noise:
                         count, resource, noise = sums.count[arm], sums.resource[arm], sums.noise[arm]
-                        radius = elimination_radius(
-                            self,
-                            period.unit,
-                            sums.count[arm],
-                            mu1_precision(sums, arm),
-                            sums.information[arm],
-                            arms,
-                        )
+                        precision, information = mu1_precision(sums, arm), sums.information[arm]
+                        radius = elimination_radius(self, period.unit, count, precision, information, arms)
                         narrowest = min(narrowest, radius)
                     low = mean if self.pairwise else mean - radius
                     lowest = min(lowest, mean)

@@ -53,8 +53,8 @@ class InformationMatching(Policy):
     rule = "gives each arm a share that grows with its chance of being the best"
     reads = InformationSums
 
-    class Numbers(NamedTuple):
-        """The parameters with tilt and floor resolved."""
+    class Record(NamedTuple):
+        """The parameters with tilt and floor resolved; every subclass has a type of its own made from it."""
 
         sigma: float
         tilt: float
@@ -101,9 +101,6 @@ class Odds(InformationMatching):
     Odds(b=0.75)
     """
 
-    class Record(InformationMatching.Numbers):
-        """What the kernel reads."""
-
     def allocate(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """Odds against the leader."""
         left = open_shares(sums.information, shares)
@@ -129,9 +126,6 @@ class Maillard(InformationMatching):
     Maillard(b=0.9, tilt=1.0, floor=0.0)
     """
 
-    class Record(InformationMatching.Numbers):
-        """What the kernel reads."""
-
     def allocate(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """A Gaussian in the gap, at the arm's own information."""
         left = open_shares(sums.information, shares)
@@ -154,9 +148,6 @@ class Matching(InformationMatching):
     >>> Matching(b=0.6, sigma=2.0)
     Matching(b=0.6, sigma=2.0)
     """
-
-    class Record(InformationMatching.Numbers):
-        """What the kernel reads."""
 
     def allocate(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """The probabilities of being best, to the power of the tilt."""

@@ -76,16 +76,15 @@ class Recommended(Policy):
         left = open_shares(sums.information, shares)
         if left <= 0.0:  # the first period: an even look at everything, which may already tell the best from the rest
             return
+        rule = Rule(period.number, self.horizon, self.sigma, self.tilt, self.floor)
         if self.pool:
-            index_rule = IndexRule(period.number, self.horizon, self.sigma)
-            shares[optimistic_arm(index_rule, sums.count, sums.information, sums.score, rng)] = left
-            return
-        rule = OddsRule(period.number, self.horizon, self.sigma, self.tilt, self.floor)
-        divide_by_odds(rule, sums.information, sums.score, left, rng, shares)
+            shares[optimistic_arm(rule, sums.count, sums.information, sums.score, rng)] = left
+        else:
+            divide_by_odds(rule, sums.information, sums.score, left, rng, shares)
 
 
-class OddsRule(NamedTuple):
-    """What the dividing half knows besides the sums: `tilt` is √κ, `floor` the α of the floor; horizon 0: unknown."""
+class Rule(NamedTuple):
+    """What is known besides the sums; horizon 0: unknown. To divide, `tilt` is √κ and `floor` the α of the floor."""
 
     number: int
     horizon: int
@@ -94,17 +93,9 @@ class OddsRule(NamedTuple):
     floor: float
 
 
-class IndexRule(NamedTuple):
-    """What the pooling half knows besides the sums; horizon 0: unknown."""
-
-    number: int
-    horizon: int
-    sigma: float
-
-
 @kernel
 def divide_by_odds(rule: Any, information: Any, score: Any, left: float, rng: Any, shares: Any) -> None:
-    """Divide `left` over the observed arms by their odds against the leader, by an `OddsRule`.
+    """Divide `left` over the observed arms by their odds against the leader.
 
     The leader is the arm with the largest μ*; it takes what the others leave.
     """
@@ -126,7 +117,7 @@ def divide_by_odds(rule: Any, information: Any, score: Any, left: float, rng: An
 
 @kernel
 def optimistic_arm(rule: Any, count: Any, information: Any, score: Any, rng: Any) -> int:
-    """The observed arm with the largest index by an `IndexRule`, ties broken by chance."""
+    """The observed arm with the largest index, ties broken by chance."""
     arms = len(information)
     known = rule.horizon >= rule.number
     left = rule.horizon - rule.number + 1.0 if known else float(rule.number)

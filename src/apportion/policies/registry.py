@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from apportion.policies.odds import Maillard as Maillard
     from apportion.policies.odds import Matching as Matching
     from apportion.policies.odds import Odds as Odds
-    from apportion.policies.oracle import Oracle as Oracle
     from apportion.policies.pooled import UCB as UCB
     from apportion.policies.pooled import Thompson as Thompson
     from apportion.policies.recommended import Recommended as Recommended
-    from apportion.policies.uniform import Uniform as Uniform
+    from apportion.policies.yardsticks import Oracle as Oracle
+    from apportion.policies.yardsticks import Uniform as Uniform
 
 # The file of each policy, in the order in which people meet them: ours, the paper's, the classical ones, the
 # yardsticks, and what is new.
@@ -46,8 +46,8 @@ POLICIES = {
     "UCB": "pooled",
     "FollowTheLeader": "full_feedback",
     "Hedge": "full_feedback",
-    "Uniform": "uniform",
-    "Oracle": "oracle",
+    "Uniform": "yardsticks",
+    "Oracle": "yardsticks",
     "Auto": "auto",
 }
 
@@ -65,7 +65,9 @@ def find_policy(name: str, home: str | None = None) -> type[Policy]:
         return ours
     found = _imported(name, home)
     if found is None:
-        known = {*(each for each in POLICIES if set(_required(find_policy(each))) <= {"b"}), *_own_names()}
+        ours_by_name = [(each, find_policy(each)) for each in POLICIES]
+        own = [(each, cls) for each, homes in Policy._registry.items() for cls in homes.values() if not is_ours(cls)]
+        known = {each for each, cls in (*ours_by_name, *own) if set(_required(cls)) <= {"b"}}
         raise UnknownName(
             f"Policy '{name}' is not known; known are {', '.join(sorted(known))}. "
             "One of your own is for Python: import the module that defines it first."
@@ -173,13 +175,3 @@ def _imported(name: str, home: str | None) -> type[Policy] | None:
 def _required(cls: type[Policy]) -> tuple[str, ...]:
     """The parameters that a policy class cannot do without."""
     return tuple(parameter.name for parameter in parameters_of(cls) if parameter.required)
-
-
-def _own_names() -> set[str]:
-    """The names of all policies that are not ours and that need nothing but b."""
-    return {
-        name
-        for name, classes in Policy._registry.items()
-        for cls in classes.values()
-        if not is_ours(cls) and set(_required(cls)) <= {"b"}
-    }

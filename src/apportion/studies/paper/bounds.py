@@ -10,10 +10,9 @@ from apportion.policies import Policy
 from apportion.policies.elimination import SuccessiveElimination
 from apportion.policies.greedy import EpsilonGreedy
 from apportion.policies.odds import Odds
-from apportion.policies.oracle import Oracle
 from apportion.policies.pooled import UCB, Thompson
 from apportion.policies.recommended import Recommended
-from apportion.policies.uniform import Uniform
+from apportion.policies.yardsticks import Oracle, Uniform
 from apportion.reporting.html import shown
 from apportion.studies.curves import BESIDE, Curve, Labels, Panel, Reference, draw_panels
 from apportion.studies.page import Block, Figure, Picture, Table, Text, with_error

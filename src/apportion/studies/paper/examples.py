@@ -9,10 +9,9 @@ import numpy as np
 
 from apportion.policies import Policy
 from apportion.policies.odds import Odds
-from apportion.policies.oracle import Oracle
 from apportion.policies.pooled import Thompson
 from apportion.policies.recommended import Recommended
-from apportion.policies.uniform import Uniform
+from apportion.policies.yardsticks import Oracle, Uniform
 from apportion.reporting.html import shown
 from apportion.studies.page import Block, Figure, Picture, Table, Text
 from apportion.studies.paper.section import OnStep, Section, Values

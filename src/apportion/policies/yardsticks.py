@@ -1,4 +1,4 @@
-"""Everything on the arm that is known to be best: the yardstick that knows all."""
+"""Two yardsticks: even shares for ever, which learn nothing, and everything on the arm that is known to be best."""
 
 from typing import Any, NamedTuple
 
@@ -8,6 +8,26 @@ from apportion._common import validation
 from apportion.model.sums import Floats, InformationSums
 from apportion.policies.contract import Policy
 from apportion.policies.parameters import NumberPerArm, parameter
+
+
+class Uniform(Policy):
+    """Every arm gets 1/K in every period.
+
+    Regret: exactly T·Δ̄, Δ̄ the average gap. Information about each arm grows by K^(2b−2) a period, so for
+    b > 1/2 this is the fastest way to learn all arms alike, and for b < 1/2 the slowest.
+
+    >>> Uniform()
+    Uniform()
+    """
+
+    rule = "splits evenly, whatever comes back"
+    reads = InformationSums
+
+    def allocate(self, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
+        """1/K each."""
+        arms = len(shares)
+        for arm in range(arms):
+            shares[arm] = 1.0 / arms
 
 
 class Oracle(Policy):
