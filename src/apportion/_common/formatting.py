@@ -3,7 +3,7 @@
 import html
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,6 +70,8 @@ class Table:
 
     title: str = ""
     note: str = ""
+    percent_columns: ClassVar[tuple[str, ...]] = ()
+    """Which columns are shares, printed as percentages."""
 
     def columns(self) -> Mapping[str, Sequence[Any]]:
         """The columns by name, all of one length; the first is the arm."""
@@ -106,12 +108,12 @@ class Table:
         )
 
     def _printed_columns(self) -> Mapping[str, Sequence[Any]]:
-        columns = self.columns()
-        rows = len(next(iter(columns.values())))
-        if rows <= MAX_PRINTED_ROWS:
+        columns, half = dict(self.columns()), MAX_PRINTED_ROWS // 2
+        for name in self.percent_columns:
+            columns[name] = [percent(share) for share in columns[name]]
+        if len(next(iter(columns.values()))) <= MAX_PRINTED_ROWS:
             return columns
-        half = MAX_PRINTED_ROWS // 2
-        return {name: [*values[:half], "…", *values[rows - half :]] for name, values in columns.items()}
+        return {name: [*values[:half], "…", *values[-half:]] for name, values in columns.items()}
 
 
 def counted(number: int, word: str) -> str:

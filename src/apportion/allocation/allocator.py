@@ -18,20 +18,19 @@ from apportion.allocation.outcomes import (
     Outcomes,
     OutcomeUpdate,
     budget_amount,
-    outcome_shown,
     read_outcomes,
+    refuse_conflict,
 )
-from apportion.allocation.rng_state import fresh_seed, plain_state, state_from_plain
-from apportion.allocation.saved_state import intact_state, read_state
+from apportion.allocation.saved_state import fresh_seed, intact_state, plain_state, read_state, state_from_plain
 from apportion.allocation.split import Split
-from apportion.allocation.tickets import Ticket, Tickets, TicketStore
+from apportion.allocation.tickets import Ticket, Tickets
 from apportion.errors import Conflict, IncompatibleState
 from apportion.inference.learning import Learned, learned, sums_for
 from apportion.model.confidence import anytime_rho
 from apportion.model.sums import Floats, Grid
 from apportion.model.trimmed_mean import Groups, new_past, past_from_dict, window_of
 from apportion.policies import Policy, policy_from_dict
-from apportion.policies.contract import Period, decide_now
+from apportion.policies.contract import Period, decide_now, exponents_for
 
 FORMAT = "apportion.allocator"
 VERSION = 1
@@ -39,7 +38,7 @@ VERSION = 1
 # The anytime interval is narrowest at about this many periods of even shares; it holds at any other time too.
 _TUNED_FOR_PERIODS = 20.0
 
-ReadTickets = Callable[[dict[str, Any], int], TicketStore]
+ReadTickets = Callable[[dict[str, Any], int], Tickets]
 """Makes the tickets from their saved state and the number of arms."""
 
 
@@ -91,7 +90,7 @@ class Allocator:
         robust: bool = False,
         level: float = 0.95,
         minimise: bool = False,
-        tickets: TicketStore | None = None,
+        tickets: Tickets | None = None,
     ) -> None:
         if not isinstance(policy, Policy):
             raise validation.refuse("policy", "a policy such as apportion.Odds(b=0.75)", policy)
@@ -109,7 +108,7 @@ class Allocator:
         count = len(self._arms.names)
         self._past = new_past(count, exponents_for(policy, b), half_life, window, robust)
         self._memory = policy.initial_memory(count)
-        self._tickets: TicketStore = Tickets() if tickets is None else tickets
+        self._tickets = Tickets() if tickets is None else tickets
         self._unit: float | None = None
         self._even_share = 1.0 / count
         self._records: dict[int, Any] = {}
@@ -153,9 +152,7 @@ class Allocator:
     @property
     def learned(self) -> Learned | None:
         """What the outcomes say about b and σ; None for a policy that does not learn them."""
-        if not self.learns:
-            return None
-        return learned(self._past.sums(), self.sigma)
+        return learned(self._past.sums(), self.sigma) if self.learns else None
 
     @property
     def half_life(self) -> float | None:
@@ -188,7 +185,7 @@ class Allocator:
         """The next split of `budget`, with a ticket to tell its outcomes by."""
         past = self._past.sums()
         decision = self._decide(budget, past)
-        split = self._explain(decision, past)
+        split = Split(decision, self.policy, self._believe(decision.arms, past, decision.indices))
         self.commit(decision)
         return split
 
@@ -198,7 +195,7 @@ class Allocator:
 
     def explain(self, decision: Decision) -> Split:
         """The split of a decision, with the beliefs and reasons of today: ask before `commit`."""
-        return self._explain(decision, self._past.sums())
+        return Split(decision, self.policy, self._believe(decision.arms, self._past.sums(), decision.indices))
 
     def commit(self, decision: Decision) -> int:
         """Take a decision in, whatever the policy would say today; its ticket."""
@@ -227,7 +224,10 @@ class Allocator:
         before = self._rng.bit_generator.state
         try:
             period = Period(self.period + 1, self.horizon or 0, amount if self._unit is None else self._unit)
-            known = sums if active is None or not self.learns else past.take(_first(active, len(past.count)))
+            known = sums
+            if active is not None and self.learns:  # the noise is learned from the other arms too: they come last
+                others = np.setdiff1d(np.arange(len(past.count)), active)
+                known = past.take(np.concatenate([active, others]))
             wanted = decide_now(self._record(len(memory)), period, known, memory, self._rng)
             shares = wanted if low is None else project(wanted, low, high, names)
             given = feasible_amounts(shares, amount, low=low, high=high, step=self.step, rng=self._rng, names=names)
@@ -239,9 +239,6 @@ class Allocator:
         drawn = None if after == before else dict(after)
         return Decision(period.number, amount, names, active, wanted, shares, given, memory, changed, drawn)
 
-    def _explain(self, decision: Decision, past: Any) -> Split:
-        return Split(decision, self.policy, self._believe(decision.arms, past, decision.indices))
-
     def tell(self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None) -> None:
         """Record outcomes: by ticket and arm name, in parts, late, in any order.
 
@@ -251,16 +248,7 @@ class Allocator:
         """
         held = self._tickets.find(ticket)
         update = read_outcomes(held, self._arms, outcomes, amounts)
-        changed = (update.outcomes != held.outcomes) & ~(np.isnan(update.outcomes) & np.isnan(held.outcomes))
-        conflict = held.recorded & (changed | (update.amounts != held.amounts))
-        if conflict.any():
-            index = int(conflict.argmax())
-            outcome, arm = held.outcomes[index], self._arms.names[index]
-            has = "no data" if math.isnan(outcome) else f"an outcome of {outcome_shown(outcome)}"
-            raise Conflict(
-                f"Ticket {held.number} already has {has} from an amount of {held.amounts[index]:g} for '{arm}'; use "
-                "`amend` to correct it."
-            )
+        refuse_conflict(held, update, self._arms.names)
         fresh = np.where(update.named & ~held.recorded, update.outcomes, math.nan)
         self._past.update(self._wide(update.amounts), self._gain(fresh), held.number)
         self._take_in(held, update)
@@ -364,10 +352,7 @@ class Allocator:
 
     def to_json(self) -> str:
         """Everything, the generator's position included: `from_json` goes on exactly as this one would."""
-        return json.dumps(self._state(), allow_nan=False)
-
-    def _state(self) -> dict[str, Any]:
-        return {
+        state = {
             "format": FORMAT,
             "version": VERSION,
             "policy": self.policy.to_state(),
@@ -380,23 +365,20 @@ class Allocator:
             "even_share": self._even_share,
             "tickets": self._tickets.to_dict(),
         }
+        return json.dumps(state, allow_nan=False)
 
     @classmethod
+    @intact_state()
     def from_json(cls, text: str, tickets: ReadTickets = Tickets.from_dict) -> Self:
         """The allocator that `to_json` wrote; `IncompatibleState` where it was not, or was damaged since."""
-        with intact_state():
-            return cls._from_state(read_state(text, FORMAT, VERSION, "an Allocator"), tickets)
-
-    @classmethod
-    def _from_state(cls, state: dict[str, Any], tickets: ReadTickets) -> Self:
+        state = read_state(text, FORMAT, VERSION, "an Allocator")
         arms = Arms.from_list(state["arms"])
         past = past_from_dict(state["statistics"])
         b = None if isinstance(past.b, tuple) else past.b
         # Through the front door, so that a saved setting is checked as a given one is.
         restored = cls(
             policy_from_dict(state["policy"]), arms.names, seed=state["seed"], b=b, sigma=state["sigma"],
-            horizon=state["horizon"], step=state["step"], half_life=past.half_life,
-            window=window_of(past), robust=isinstance(past, Groups), level=state["level"], minimise=state["minimise"],
+            horizon=state["horizon"], step=state["step"], level=state["level"], minimise=state["minimise"],
         )  # fmt: skip
         if restored._past.b != past.b:
             raise IncompatibleState("The saved state is damaged: its policy reads other sums than it holds.")
@@ -439,24 +421,8 @@ class Allocator:
         self._tickets.settle(held)
 
 
-def exponents_for(policy: Policy, b: float | None) -> Any:
-    """The exponents that sums are taken at: one b, or the grid of a policy that learns it."""
-    own = getattr(policy, "b", None)
-    if not isinstance(policy.reads, Grid):
-        order = b if b is not None else 0.5 if own is None else own
-        return validation.number("b", order, low=0.0, high=1.0)
-    if b is not None and b != own:
-        raise validation.refuse("b", f"given to the policy, as {type(policy).__name__}(b={validation.shown(b)})", b)
-    return policy.reads.exponents
-
-
 def _placed(values: Floats, indices: Any, where: Floats) -> Floats:
     """A copy of `where` with `values` at some indices."""
     filled = where.copy()
     filled[indices] = values
     return filled
-
-
-def _first(indices: Any, count: int) -> Any:
-    """All indices below `count`, these first: a policy that learns the noise learns it from the other arms too."""
-    return np.concatenate([indices, np.setdiff1d(np.arange(count), indices)])

@@ -147,12 +147,7 @@ class Arms:
         return self._with(index, arm)
 
     def with_change(
-        self,
-        name: str,
-        *,
-        state: str | None = None,
-        minimum: float | None = None,
-        maximum: float | None = None,
+        self, name: str, *, state: str | None = None, minimum: float | None = None, maximum: float | None = None
     ) -> Self:
         """These arms with another state or other bounds of an arm that was not removed."""
         index = self.index(name)

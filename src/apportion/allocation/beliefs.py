@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apportion._common.formatting import Table, percent, readable, side_by_side
+from apportion._common.formatting import Table, readable, side_by_side
 from apportion.errors import UnknownName
 from apportion.inference.best_probabilities import best_probabilities
 from apportion.inference.learning import Learned
@@ -41,6 +41,8 @@ class Beliefs(Table, Mapping[str, Belief]):
     - `sigma`: the scale of the noise that they stand on; NaN where it is not known.
     - `learned`: what the outcomes say about b and σ, where the policy learns them; the columns then stand on these.
     """
+
+    percent_columns = ("probability_best",)
 
     def __init__(
         self,
@@ -77,11 +79,8 @@ class Beliefs(Table, Mapping[str, Belief]):
     def radius(self) -> Floats:
         """The half-width of the interval per arm: infinite without outcomes, NaN without σ."""
         log_inverse_delta = -math.log1p(-self.level)
-        known = [
-            anytime_radius(information, log_inverse_delta, self._rho, self.sigma)
-            for information in self._sums.information.tolist()
-        ]
-        return np.array(known)
+        known = self._sums.information.tolist()
+        return np.array([anytime_radius(each, log_inverse_delta, self._rho, self.sigma) for each in known])
 
     @functools.cached_property
     def probability_best(self) -> Floats:
@@ -159,13 +158,6 @@ class Beliefs(Table, Mapping[str, Belief]):
         """One column per field of `Belief`."""
         fields = {name: [getattr(row, name) for row in self._rows] for name in Belief._fields}
         return {"arm": list(self._names), **fields}
-
-    def _printed_columns(self) -> dict[str, Sequence[Any]]:
-        shown = dict(super()._printed_columns())
-        shown["probability_best"] = [
-            percent(value) if isinstance(value, float) else value for value in shown["probability_best"]
-        ]
-        return shown
 
 
 def interval(belief: Belief) -> str:

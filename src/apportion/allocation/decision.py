@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from apportion.allocation.arms import Arms
 from apportion.allocation.outcomes import budget_amount, read_amounts
-from apportion.allocation.rng_state import plain_state, state_from_plain
+from apportion.allocation.saved_state import plain_state, state_from_plain
 from apportion.errors import IncompatibleState
 from apportion.model.sums import Floats
 

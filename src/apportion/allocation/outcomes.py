@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from apportion._common import validation
 from apportion.allocation.arms import Arms, by_name
 from apportion.allocation.tickets import Ticket
-from apportion.errors import UnknownName
+from apportion.errors import Conflict, UnknownName
 from apportion.model.sums import Floats
 
 # Within these the square of a budget (its information at b = 0) and a return per unit stay in the range of
@@ -18,7 +18,6 @@ from apportion.model.sums import Floats
 SMALLEST_BUDGET = 1e-100
 LARGEST_BUDGET = 1e100
 LARGEST_OUTCOME = 1e100
-
 
 Outcomes = Mapping[str, float | None]
 """By arm name; None where none will come. A pandas Series will do."""
@@ -55,6 +54,19 @@ def read_outcomes(ticket: Ticket, arms: Arms, outcomes: Outcomes, amounts: Amoun
             f"outcome of '{arms.names[index]}'", "0 or left out, as nothing was spent on it", now[index]
         )
     return OutcomeUpdate(named, now, spent)
+
+
+def refuse_conflict(ticket: Ticket, update: OutcomeUpdate, names: tuple[str, ...]) -> None:
+    """`Conflict` where an outcome that was recorded, or the amount it came from, would become another one."""
+    changed = (update.outcomes != ticket.outcomes) & ~(np.isnan(update.outcomes) & np.isnan(ticket.outcomes))
+    conflict = ticket.recorded & (changed | (update.amounts != ticket.amounts))
+    if conflict.any():
+        index = int(conflict.argmax())
+        has = outcome_shown(ticket.outcomes[index], "an outcome of ")
+        raise Conflict(
+            f"Ticket {ticket.number} already has {has} from an amount of {ticket.amounts[index]:g} for "
+            f"'{names[index]}'; use `amend` to correct it."
+        )
 
 
 def _indices(ticket: Ticket, arms: Arms, names: tuple[str, ...]) -> Any:
@@ -99,10 +111,10 @@ def budget_amount(value: Any) -> float:
     return validation.number("budget", value, low=SMALLEST_BUDGET, high=LARGEST_BUDGET)
 
 
-def outcome_shown(outcome: float) -> str:
-    """An outcome in words: NaN is one that will not come.
+def outcome_shown(outcome: float, prefix: str = "") -> str:
+    """An outcome in words, after a `prefix` where there is one: NaN is one that will not come.
 
     >>> outcome_shown(12.5), outcome_shown(math.nan)
     ('12.5', 'no data')
     """
-    return "no data" if math.isnan(outcome) else f"{outcome:g}"
+    return "no data" if math.isnan(outcome) else f"{prefix}{outcome:g}"

@@ -24,6 +24,8 @@ class Split(Table):
     share · budget, so that small shares are not rounded away for ever.
     """
 
+    percent_columns = ("share",)
+
     def __init__(self, decision: Decision, policy: Policy, beliefs: Beliefs) -> None:
         self.ticket = decision.period
         self.budget = decision.budget
@@ -106,8 +108,3 @@ class Split(Table):
             "share": self._decision.shares.tolist(),
             "why": list(self.reasons.values()),
         }
-
-    def _printed_columns(self) -> dict[str, Sequence[Any]]:
-        shown = dict(super()._printed_columns())
-        shown["share"] = [percent(value) if isinstance(value, float) else value for value in shown["share"]]
-        return shown

@@ -1,7 +1,7 @@
 """Open splits and what has come back for them."""
 
 import math
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -61,42 +61,16 @@ class Ticket:
         return ticket
 
 
-class TicketStore(Protocol):
-    """Where an allocator holds its tickets: in memory, or in the database of a campaign."""
-
-    @property
-    def issued(self) -> int:
-        """How many there ever were."""
-
-    @property
-    def open(self) -> tuple[int, ...]:
-        """The numbers of those with outcomes still to come."""
-
-    def issue(self, amounts: Floats) -> int:
-        """A new ticket's number."""
-
-    def find(self, number: int) -> Ticket:
-        """The ticket of that number; `UnknownName` with those there are."""
-
-    def settle(self, ticket: Ticket) -> None:
-        """Count a ticket with the open or the completed ones, as its outcomes say."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-
-
 class Tickets:
-    """The tickets by number, counted from 1. All open ones, and the last of the completed."""
+    """The tickets by number, counted from 1: in memory all open ones, and the last of the completed.
+
+    A campaign has its own kind, for a database (`apportion.campaigns.ticket_index`).
+    """
 
     def __init__(self) -> None:
-        self._issued = 0
+        self.issued = 0  # how many there ever were
         self._open: dict[int, Ticket] = {}
         self._completed: dict[int, Ticket] = {}
-
-    @property
-    def issued(self) -> int:
-        """How many there ever were."""
-        return self._issued
 
     @property
     def open(self) -> tuple[int, ...]:
@@ -105,9 +79,9 @@ class Tickets:
 
     def issue(self, amounts: Floats) -> int:
         """A new ticket's number."""
-        self._issued += 1
-        self._open[self._issued] = Ticket(self._issued, amounts)
-        return self._issued
+        self.issued += 1
+        self._open[self.issued] = Ticket(self.issued, amounts)
+        return self.issued
 
     def find(self, number: int) -> Ticket:
         """The ticket of that number; an error that says which there are."""
@@ -115,7 +89,7 @@ class Tickets:
             ticket = self._open.get(number) or self._completed.get(number)
             if ticket is not None:
                 return ticket
-            if 1 <= number <= self._issued:
+            if 1 <= number <= self.issued:
                 raise UnknownName(f"Ticket {number} was completed too long ago to be recorded or amended again.")
         shown = ", ".join(str(known) for known in list(self._open)[-10:]) or "none"
         raise UnknownName(f"Ticket {number!r} is not known; open are {shown}.")
@@ -135,7 +109,7 @@ class Tickets:
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         return {
-            "issued": self._issued,
+            "issued": self.issued,
             "open": [ticket.to_dict() for ticket in self._open.values()],
             "completed": [ticket.to_dict() for ticket in self._completed.values()],
         }
@@ -144,12 +118,12 @@ class Tickets:
     def from_dict(cls, state: dict[str, Any], arms: int) -> Self:
         """The tickets that `to_dict` wrote, for at most so many arms."""
         restored = cls()
-        restored._issued = validation.whole("issued", state["issued"], low=0)
+        restored.issued = validation.whole("issued", state["issued"], low=0)
         for name, held in (("open", restored._open), ("completed", restored._completed)):
             for saved in state[name]:
                 ticket = Ticket.from_dict(saved, arms)
                 repeated = ticket.number in restored._open or ticket.number in restored._completed
-                if repeated or ticket.number > restored._issued or ticket.complete == (name == "open"):
+                if repeated or ticket.number > restored.issued or ticket.complete == (name == "open"):
                     raise IncompatibleState(f"The saved state is damaged: ticket {ticket.number} is out of place.")
                 held[ticket.number] = ticket
         return restored

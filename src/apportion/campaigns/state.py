@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from apportion._common import validation
-from apportion.allocation.allocator import Allocator, exponents_for
+from apportion.allocation.allocator import Allocator
 from apportion.allocation.outcomes import budget_amount
 from apportion.allocation.tickets import Ticket
 from apportion.campaigns.events import Event, intact, ticket_from_events
@@ -17,6 +17,7 @@ from apportion.campaigns.settings import CHANGEABLE, RECOUNTS, SETTINGS, Setting
 from apportion.campaigns.ticket_index import TicketIndex
 from apportion.errors import IncompatibleState, InvalidValue
 from apportion.policies import Policy, Uniform, policy_from_dict
+from apportion.policies.contract import exponents_for
 from apportion.policies.registry import choose_policy
 
 FORMAT = "apportion.ledger"
