@@ -86,8 +86,8 @@ def compiled(function: Callable[..., Any]) -> Any:
 
     with _naming:
         _register()
-    dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
-    machine_code.keep_on_disk(dispatcher, function)
+    dispatcher: Any = numba.njit(nogil=True, error_model="numpy")(function)
+    dispatcher._cache = machine_code.SourceKeyedCache(function)
 
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:

@@ -123,8 +123,3 @@ def _make_room(folder: Path) -> None:
     files = sorted(folder.glob("*.bin"), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in files[_KEPT_FILES:]:
         path.unlink(missing_ok=True)
-
-
-def keep_on_disk(dispatcher: Any, function: Callable[..., Any]) -> None:
-    """Give `dispatcher` the cache."""
-    dispatcher._cache = SourceKeyedCache(function)

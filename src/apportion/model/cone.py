@@ -13,17 +13,16 @@ import math
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from apportion._common.compiled import kernel
 from apportion._common.validation import number, refuse, whole
+from apportion.model.sums import Floats
 
 __all__ = [
     "cone_closed_form", "cone_quantile", "cone_radius", "cone_supremum", "cone_table", "cone_tail", "cone_weights",
     "harmonic", "supremum",
 ]  # fmt: skip
-
-Floats = NDArray[np.float64]
 
 _EULER = 0.5772156649015329
 _LARGEST_COUNT = 10**18  # to here the weights beyond _LEVELS add up to less than 1e-80

@@ -16,29 +16,18 @@ The functions marked `kernel` are bare formulas that run plain and compiled. The
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from apportion._common.compiled import kernel
 from apportion._common.validation import number, whole
-from apportion.model.cone import (
-    cone_closed_form,
-    cone_quantile,
-    cone_radius,
-    cone_supremum,
-    cone_table,
-    cone_tail,
-    cone_weights,
-    harmonic,
-    supremum,
-)  # fmt: skip
+from apportion.model import cone
+from apportion.model.cone import *  # noqa: F403
+from apportion.model.sums import Floats
 
 __all__ = [
-    "anytime_interval", "anytime_radius", "anytime_rho", "cone_closed_form", "cone_quantile", "cone_radius",
-    "cone_supremum", "cone_table", "cone_tail", "cone_weights", "corrected_quantile", "corrected_radius",
-    "corrected_tail", "harmonic", "monotone_growth", "printed_quantile", "printed_radius", "printed_tail", "supremum",
+    "anytime_interval", "anytime_radius", "anytime_rho", "corrected_quantile", "corrected_radius", "corrected_tail",
+    "monotone_growth", "printed_quantile", "printed_radius", "printed_tail",
 ]  # fmt: skip
-
-Floats = NDArray[np.float64]
+__all__ += cone.__all__
 
 _EXACT_GROWTH = 64  # to here h is summed term by term, from here on it is a series
 

@@ -119,10 +119,8 @@ class Statistics:
         if self.half_life is not None:
             halvings = int(self.period // self.half_life) - self._anchor
             if halvings > _MOST_HALVINGS:
-                self._limbs, self._anchor = (
-                    np.ldexp(self._limbs, -min(halvings, _NOTHING_LEFT)),
-                    self._anchor + halvings,
-                )
+                self._limbs = np.ldexp(self._limbs, -min(halvings, _NOTHING_LEFT))
+                self._anchor += halvings
 
     def merge(self, other: "Statistics") -> None:
         """Take in all that `other` holds: as if its outcomes had been observed here."""
@@ -165,12 +163,10 @@ class Statistics:
             if observed is not None:
                 amount, outcome = np.where(observed, amount, 1.0), np.where(observed, outcome, 0.0)
             increments = np.empty(self._limbs.shape[1:])
-            one_exponent = self._kind is Sums
-            added = (
-                outcome_terms(outcome, powers_of(amount, self.b))
-                if one_exponent
-                else grid_terms(outcome, amount, self.b)
-            )
+            if self._kind is Sums:
+                added: Any = outcome_terms(outcome, powers_of(amount, self.b))
+            else:
+                added = grid_terms(outcome, amount, self.b)
             for row, term in zip(increments, added):
                 row[:] = term
             if observed is not None:

@@ -102,12 +102,7 @@ class Instance:
 
     def to_dict(self) -> dict[str, Any]:
         """The instance as JSON-friendly values; `from_dict` reads them back."""
-        return {
-            "means": list(self.means),
-            "b": self.b,
-            "sigma": self.sigma,
-            "noise": self.noise.describe(),
-        }
+        return {"means": list(self.means), "b": self.b, "sigma": self.sigma, "noise": self.noise.describe()}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:

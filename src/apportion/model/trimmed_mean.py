@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 
 from apportion._common import validation
 from apportion.errors import IncompatibleState, InvalidValue
+from apportion.model.estimators import mu1, mu1_precision, mu2, mu2_precision, mu_star
 from apportion.model.exact_sums import Statistics
 from apportion.model.memory import Window
 from apportion.model.sums import Floats, GridSums, Sums
@@ -123,16 +124,9 @@ def _robust(groups: Sequence[Sums]) -> Sums:
     """Each mean, of rewards, ratios and scores, by its centre: the groups weigh by its precision in them."""
     by_group = Sums(*np.stack([np.stack(group) for group in groups], axis=1))
     total = Sums(*np.stack(by_group).sum(axis=1))
-    values = (
-        by_group.reward / by_group.resource,
-        by_group.ratio / by_group.count,
-        by_group.score / by_group.information,
-    )
-    precision = (
-        by_group.resource / by_group.noise * by_group.resource,
-        by_group.count / by_group.ratio_noise * by_group.count,
-        by_group.information,
-    )
+    everything = slice(None)
+    values = [mean(by_group, everything) for mean in (mu1, mu2, mu_star)]
+    precision = [mu1_precision(by_group, everything), mu2_precision(by_group, everything), by_group.information]
     reward, ratio, score = centre(np.stack(values, axis=1), np.stack(precision, axis=1))
     return total._replace(reward=total.resource * reward, ratio=total.count * ratio, score=total.information * score)
 

@@ -15,14 +15,7 @@ from apportion.theory.adaptive import adaptive_regret_bound, race_failure_probab
 from apportion.theory.elimination import elimination_regret_bound, printed_elimination_regret
 from apportion.theory.floors import floor_exponent, floor_regret_bound
 from apportion.theory.greedy import greedy_exponent, greedy_regret_bound
-from apportion.theory.law import (
-    Precision,
-    Toy,
-    divergence,
-    example_precision,
-    information_rate,
-    toy_example,
-)
+from apportion.theory.law import Precision, Toy, divergence, example_precision, information_rate, toy_example
 from apportion.theory.least import least_regret
 from apportion.theory.lower_bounds import asymptotic_lower_bound, hard_instances, minimax_lower_bound
 from apportion.theory.stopping_times import (

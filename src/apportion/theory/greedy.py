@@ -35,11 +35,7 @@ def _epsilon(b: float, epsilon: float | None) -> float:
 
 
 def greedy_regret_bound(
-    means: Sequence[float],
-    b: float,
-    epsilon: float | None = None,
-    sigma: float = 1.0,
-    form: str = "corrected",
+    means: Sequence[float], b: float, epsilon: float | None = None, sigma: float = 1.0, form: str = "corrected"
 ) -> float:
     """Theorem 4, a bound on the regret of Algorithm 2 that does not grow with T: a sum over gaps Δ_i > 0.
 

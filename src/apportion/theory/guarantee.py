@@ -11,13 +11,7 @@ from apportion.theory.greedy import greedy_regret_bound, small_epsilon
 
 
 def guaranteed_regret(
-    policy: Mapping[str, Any],
-    means: Sequence[float],
-    *,
-    b: float,
-    sigma: float,
-    horizon: int,
-    proxy: float = 1.0,
+    policy: Mapping[str, Any], means: Sequence[float], *, b: float, sigma: float, horizon: int, proxy: float = 1.0
 ) -> float | None:
     """The largest expected regret up to the horizon that a proof allows; None where no theorem covers the case.
 

@@ -8,12 +8,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from apportion._common.validation import number, whole
+from apportion.model.sums import Floats
 from apportion.theory.inputs import numbers
-
-Floats = NDArray[np.float64]
 
 
 def _steps(arms: int, b: float) -> Floats:

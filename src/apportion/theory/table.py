@@ -26,16 +26,7 @@ _POOLED = "MOSS-type indices; UCB1 within sqrt(log T)"
 TABLE_1: tuple[Rate, ...] = (
     Rate("bandit", "b = 0", "sqrt(T K)", 0.5, 0.0, "log T sum 1/gap", 1, _POOLED),
     Rate("pool", "0 < b <= 1/2", "sqrt(T K)", 0.5, 0.0, "log T sum 1/gap", 1, _POOLED),
-    Rate(
-        "divide",
-        "1/2 < b < 1",
-        "sqrt(T) K^(1-b)",
-        0.5,
-        0.0,
-        "O(1)",
-        0,
-        "Algorithm 1 within log T; Algorithm 2",
-    ),
+    Rate("divide", "1/2 < b < 1", "sqrt(T) K^(1-b)", 0.5, 0.0, "O(1)", 0, "Algorithm 1 within log T; Algorithm 2"),
     Rate("full feedback", "b = 1", "sqrt(T log K)", 0.5, 0.5, "O(1)", 0, "Hedge; Algorithm 2"),
 )
 
