@@ -12,25 +12,11 @@ Names are imported on first use, so that `import apportion` costs next to nothin
 
 # ruff: noqa: F401, F403
 
-from __future__ import annotations
-
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from apportion._version import __version__
-from apportion.errors import (
-    ApportionError,
-    Conflict,
-    IncompatibleState,
-    Infeasible,
-    InvalidValue,
-    NotAllowed,
-    ServiceUnavailable,
-    SimulationFailed,
-    StoreUnavailable,
-    UnknownName,
-)
 
 if TYPE_CHECKING:
     from apportion import testing as testing
@@ -41,6 +27,7 @@ if TYPE_CHECKING:
     from apportion.allocation.split import Split as Split
     from apportion.campaigns.campaign import Campaign as Campaign
     from apportion.client import Client as Client
+    from apportion.errors import *
     from apportion.inference.best_probabilities import best_probabilities as best_probabilities
     from apportion.inference.fit import BurnInFit as BurnInFit
     from apportion.inference.fit import NoiseFit as NoiseFit
@@ -66,6 +53,10 @@ if TYPE_CHECKING:
 _HOMES = {
     "apportion.allocation.allocator": ("Allocator",),
     "apportion.client": ("Client",),
+    "apportion.errors": (
+        "ApportionError", "Conflict", "IncompatibleState", "Infeasible", "InvalidValue", "NotAllowed",
+        "ServiceUnavailable", "SimulationFailed", "StoreUnavailable", "UnknownName",
+    ),
     "apportion.inference.fit": ("BurnInFit", "NoiseFit", "burn_in_design", "fit_burn_in", "fit_noise"),
     "apportion._common.compiled": ("kernel",),
     "apportion.model.law": ("Instance",),
@@ -77,7 +68,7 @@ _HOMES = {
     "apportion.simulation.simulate": ("simulate",),
     "apportion.model.exact_sums": ("Statistics",),
     "apportion.model.sums": ("Sums",),
-}
+}  # fmt: skip
 _MODULES = {
     "confidence": "apportion.model.confidence",
     "estimators": "apportion.model.estimators",
@@ -106,10 +97,7 @@ def __dir__() -> list[str]:
 
 
 def _public_names() -> list[str]:
-    eager = [
-        name for name, value in globals().items() if isinstance(value, type) and issubclass(value, ApportionError)
-    ]
-    return sorted({*eager, "__version__", *_MODULES, *_HOME, *_listed_elsewhere()})
+    return sorted({"__version__", *_MODULES, *_HOME, *_listed_elsewhere()})
 
 
 @cache
