@@ -13,7 +13,7 @@ import os
 import pickle
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -107,16 +107,11 @@ class SourceKeyedCache(_Cache):
         return self._folder / f"{self._function.__name__}-{digest[:24]}.bin"
 
 
-def _record_classes(sig: Any) -> list[type]:
-    found: list[type] = []
-    pending = list(sig)
-    while pending:
-        kind = pending.pop()
-        cls = getattr(kind, "instance_class", None)
-        if cls is not None:
-            found.append(cls)
-        pending.extend(getattr(kind, "types", ()))
-    return found
+def _record_classes(kinds: Iterable[Any]) -> Iterator[type]:
+    for kind in kinds:
+        if (cls := getattr(kind, "instance_class", None)) is not None:
+            yield cls
+        yield from _record_classes(getattr(kind, "types", ()))
 
 
 def _make_room(folder: Path) -> None:

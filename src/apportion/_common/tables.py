@@ -134,9 +134,6 @@ def column_index(header: Sequence[str], name: str) -> int | None:
     return None
 
 
-# Numbers
-
-
 def decimal_name(value: str | None) -> str | None:
     """The `decimal` of a file as it was given: "point", "comma", or None to find it in the file."""
     return None if value is None else validation.choice("decimal", value, tuple(DECIMALS))

@@ -8,19 +8,11 @@ from typing import Any, Self
 import numpy as np
 
 from apportion._common import validation
+from apportion.allocation import feasible
 from apportion.allocation.arms import Arm, Arms
 from apportion.allocation.beliefs import Beliefs
 from apportion.allocation.decision import Decision, plain_memory
-from apportion.allocation.feasible import amounts as feasible_amounts
-from apportion.allocation.feasible import project
-from apportion.allocation.outcomes import (
-    Amounts,
-    Outcomes,
-    OutcomeUpdate,
-    budget_amount,
-    read_outcomes,
-    refuse_conflict,
-)
+from apportion.allocation.outcomes import Amounts, Outcomes, OutcomeUpdate, budget_amount, must_agree, read_outcomes
 from apportion.allocation.saved_state import fresh_seed, intact_state, plain_state, read_state, state_from_plain
 from apportion.allocation.split import Split
 from apportion.allocation.tickets import Ticket, Tickets
@@ -229,8 +221,8 @@ class Allocator:
                 others = np.setdiff1d(np.arange(len(past.count)), active)
                 known = past.take(np.concatenate([active, others]))
             wanted = decide_now(self._record(len(memory)), period, known, memory, self._rng)
-            shares = wanted if low is None else project(wanted, low, high, names)
-            given = feasible_amounts(shares, amount, low=low, high=high, step=self.step, rng=self._rng, names=names)
+            shares = wanted if low is None else feasible.project(wanted, low, high, names)
+            given = feasible.amounts(shares, amount, low=low, high=high, step=self.step, rng=self._rng, names=names)
             after = self._rng.bit_generator.state
         finally:
             self._rng.bit_generator.state = before
@@ -248,10 +240,9 @@ class Allocator:
         """
         held = self._tickets.find(ticket)
         update = read_outcomes(held, self._arms, outcomes, amounts)
-        refuse_conflict(held, update, self._arms.names)
+        must_agree(held, update, self._arms.names)
         fresh = np.where(update.named & ~held.recorded, update.outcomes, math.nan)
-        self._past.update(self._wide(update.amounts), self._gain(fresh), held.number)
-        self._take_in(held, update)
+        self._take_in(held, update, fresh)
 
     def amend(self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None) -> None:
         """Correct recorded outcomes, or the `amounts` they came from: the old are taken back exactly."""
@@ -264,8 +255,7 @@ class Allocator:
             raise Conflict(f"Ticket {ticket} has no outcome for '{name}' yet: there is nothing to amend.")
         old, new = (np.where(touched, values, math.nan) for values in (held.outcomes, update.outcomes))
         self._past.revert(self._wide(held.amounts), self._gain(old), held.number)
-        self._past.update(self._wide(update.amounts), self._gain(new), held.number)
-        self._take_in(held, update)
+        self._take_in(held, update, new)
 
     def beliefs(self) -> Beliefs:
         """What is believed about every arm that was not removed."""
@@ -415,7 +405,8 @@ class Allocator:
         """A ticket's outcomes as the statistics take them in: what is to be made large."""
         return self._wide(-outcomes if self.minimise else outcomes)
 
-    def _take_in(self, held: Ticket, update: OutcomeUpdate) -> None:
+    def _take_in(self, held: Ticket, update: OutcomeUpdate, counted: Floats) -> None:
+        self._past.update(self._wide(update.amounts), self._gain(counted), held.number)
         held.amounts, held.outcomes = update.amounts, update.outcomes
         held.recorded |= update.named
         self._tickets.settle(held)

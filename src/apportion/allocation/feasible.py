@@ -136,9 +136,6 @@ units; the budget has 3.
     return _sample(_quantised(targets, total, np.floor(least), np.ceil(most)), total, rng)
 
 
-# --- the split in the reals --------------------------------------------------------------------------------
-
-
 def _fill(shares: Floats, low: Floats | float, high: Floats | float, total: float) -> Floats:
     """clip(λ·shares, low, high) summing to `total`; needs Σ low ≤ total ≤ Σ high up to rounding."""
     wanted = shares * total
@@ -194,9 +191,6 @@ def _clipped(scale: float, weights: Floats, low: Floats, high: Floats, out: Floa
     return np.minimum(out, high, out=out)
 
 
-# --- money: amounts that add up to the last bit ------------------------------------------------------------
-
-
 def _money(shares: Floats, budget: float, low: Floats | float, high: Floats | float) -> Floats:
     """Shares of the budget in multiples of its ulp; see `amounts` for what is promised."""
     quantum = math.ulp(budget)
@@ -249,9 +243,6 @@ def _settled(counts: Whole, total: int, low: Whole, high: Whole) -> Whole:
     counts[order] += sign * taken
     counts[np.argmax(counts)] += missing - sign * int(taken.sum())
     return counts
-
-
-# --- whole units -------------------------------------------------------------------------------------------
 
 
 def _sample(targets: Floats, total: int, rng: np.random.Generator) -> Whole:

@@ -56,7 +56,7 @@ def read_outcomes(ticket: Ticket, arms: Arms, outcomes: Outcomes, amounts: Amoun
     return OutcomeUpdate(named, now, spent)
 
 
-def refuse_conflict(ticket: Ticket, update: OutcomeUpdate, names: tuple[str, ...]) -> None:
+def must_agree(ticket: Ticket, update: OutcomeUpdate, names: tuple[str, ...]) -> None:
     """`Conflict` where an outcome that was recorded, or the amount it came from, would become another one."""
     changed = (update.outcomes != ticket.outcomes) & ~(np.isnan(update.outcomes) & np.isnan(ticket.outcomes))
     conflict = ticket.recorded & (changed | (update.amounts != ticket.amounts))

@@ -9,7 +9,6 @@ from typing import Any
 from apportion._common.formatting import Table, percent, readable
 from apportion.allocation.beliefs import Beliefs, interval
 from apportion.allocation.decision import Decision
-from apportion.model.sums import Floats
 from apportion.policies.contract import Policy
 
 # An arm that does not lead and is given at least the first share is being tested; below the second it is watched.
@@ -51,14 +50,11 @@ class Split(Table):
     @functools.cached_property
     def reasons(self) -> Mapping[str, str]:
         """Why each arm got its share, in plain words."""
-        return MappingProxyType({name: self._reason(index) for index, name in enumerate(self._decision.arms)})
+        remembered = zip(self._decision.arms, self._decision.arms_memory.tolist())
+        return MappingProxyType({name: self._reason(at, memory) for at, (name, memory) in enumerate(remembered)})
 
-    @functools.cached_property
-    def _arms_memory(self) -> Floats:
-        return self._decision.arms_memory
-
-    def _reason(self, index: int) -> str:
-        reason = self._policy.why(float(self._arms_memory[index])) or self._reason_from_belief(index)
+    def _reason(self, index: int, memory: float) -> str:
+        reason = self._policy.why(memory) or self._reason_from_belief(index)
         share, wanted = float(self._decision.shares[index]), float(self._decision.wanted[index])
         if percent(share) != percent(wanted):
             reason += f" {'Raised' if share > wanted else 'Lowered'} from {percent(wanted)} by the bounds."

@@ -35,9 +35,6 @@ _EVERY_COUNT_TO = 64
 _TABLE_STEP = 1.05
 
 
-# ---- the law ----
-
-
 def harmonic(n: int) -> float:
     """H_n = 1 + 1/2 + … + 1/n, and H_0 = 0.
 
@@ -222,9 +219,6 @@ def cone_table(horizon: int, level: float) -> tuple[Floats, Floats]:
     grid = np.array(counts, dtype=float)
     # Neighbouring quantiles may differ by less than the solver's last digit: keep them in order.
     return grid, np.maximum.accumulate(_quantiles(level, grid))
-
-
-# ---- the supremum itself, and the radius ----
 
 
 @kernel

@@ -49,9 +49,6 @@ def _growth_table() -> Floats:
 _GROWTH = _growth_table()
 
 
-# ---- radii, as kernels -----------------------------------------------------------------------------
-
-
 @kernel
 def monotone_growth(t: float) -> float:
     """h(t) = Σ over s ≤ t of (√s − √(s−1))², which is (log t)/4 + 0.99766 + 1/(384 t²) − …
@@ -124,9 +121,6 @@ def anytime_rho(information: float, log_inverse_delta: float) -> float:
     12.601
     """
     return information / (2.0 * log_inverse_delta + math.log1p(2.0 * log_inverse_delta))
-
-
-# ---- bounds for any sub-Gaussian noise -------------------------------------------------------------
 
 
 def corrected_tail(x: float, t: int, sigma: float = 1.0) -> float:

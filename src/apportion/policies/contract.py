@@ -29,7 +29,6 @@ import numpy as np
 
 from apportion._common import validation
 from apportion._common.compiled import compiled, generic, implements, kernel
-from apportion.errors import InvalidValue
 from apportion.model.sums import MANY_ARMS, Floats, Grid, Sums
 from apportion.policies.parameters import parameter, parameters_of
 
@@ -216,11 +215,3 @@ def exponents_for(policy: Policy, b: float | None) -> Any:
     if b is not None and b != own:
         raise validation.refuse("b", f"given to the policy, as {type(policy).__name__}(b={validation.shown(b)})", b)
     return policy.reads.exponents
-
-
-def known_horizon(policy: str, own: int | None, given: int | None) -> int:
-    """The number of periods a policy was given, or the run's; an error where neither is known."""
-    horizon = own if own is not None else given
-    if horizon is None:
-        raise InvalidValue(f"`horizon` must be given to {policy}, the number of periods to come; got None.")
-    return validation.whole("horizon", horizon, low=1)

@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from apportion._common import validation
 from apportion._common.compiled import kernel
 from apportion.model.confidence import anytime_radius, cone_radius, cone_table, corrected_radius, printed_radius
 from apportion.model.estimators import mu1, mu1_precision, mu_star
 from apportion.model.sums import Floats, RewardSums
-from apportion.policies.contract import Policy, known_horizon
+from apportion.policies.contract import Policy
 from apportion.policies.parameters import HORIZON, NOISE_EXPONENT, NOISE_LEVEL, Flag, Number, OneOf, parameter
 
 RADII = ("printed", "corrected", "cone", "anytime")
@@ -76,7 +77,10 @@ class SuccessiveElimination(Policy):
             periods = self.horizon or horizon or _LONGEST_HORIZON
             level = -math.log(self.delta)
         else:
-            periods = known_horizon("SuccessiveElimination", self.horizon, horizon)
+            if self.horizon is None and horizon is None:
+                needed = "given to SuccessiveElimination, the number of periods to come"
+                raise validation.refuse("horizon", needed, None)
+            periods = validation.whole("horizon", self.horizon or horizon, low=1)
             log_horizon = math.log(max(periods, 2))
             level = {"cone": 3.0 * log_horizon, "anytime": math.log(arms) + log_horizon}.get(
                 self.radius, 4.0 * log_horizon
