@@ -10,22 +10,18 @@ import math
 import tempfile
 from pathlib import Path
 
-import numpy as np
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from apportion._common.formatting import percent, readable, side_by_side
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.check import Check
 from apportion.campaigns.storage.address import database_url
 from apportion.campaigns.storage.database import close_engine
-from apportion.policies import Policy
-from apportion.policies.odds import Odds
-from apportion.policies.pooled import Thompson
+from apportion.policies import Odds, Oracle, Policy, Thompson, Uniform
 from apportion.policies.registry import choose_policy
-from apportion.policies.yardsticks import Oracle, Uniform
-from apportion.studies.scenarios import SCENARIOS, Scenario, Season, live_through, play_season
+from apportion.studies.scenarios import SCENARIOS, Scenario, Season, expected_returns, live_through
 
 DEFAULT = "apportion (Auto, default)"
 ODDS = "apportion (Odds)"
@@ -42,7 +38,8 @@ def show_demo(seed: int, repeats: int) -> None:
         console.print(_splits(scenario, season))
         console.print(_learned(scenario, season))
         console.print(_earned(scenario, seed, repeats))
-        console.print(_checked(found), highlight=False)
+        rebuilt = f"{found.events} events stored in a throw-away database, rebuilt bit for bit: ok."
+        console.print(rebuilt if found.exact else found.message, highlight=False)
         sound = sound and found.ok
     console.print(
         "Next: a campaign of your own, [bold]apportion new[/bold]; or ask what is possible at all: "
@@ -82,24 +79,10 @@ def _shown(scenario: Scenario) -> str:
     return ODDS if scenario.b == 0.5 else DEFAULT
 
 
-def _checked(found: Check) -> str:
-    if not found.exact:
-        return found.message
-    return f"{found.events} events stored in a throw-away database, rebuilt bit for bit: ok."
-
-
-def _seasons(repeats: int) -> str:
-    return "one season" if repeats == 1 else f"mean of {repeats} seasons"
-
-
 def _splits(scenario: Scenario, season: Season) -> Table:
-    table = Table(
-        title=f"The split of {readable(scenario.budget)} {scenario.unit}, {scenario.period} by {scenario.period}, "
-        f"by {_shown(scenario)}"
-    )
-    table.add_column(scenario.period, justify="right")
-    for arm in scenario.arms:
-        table.add_column(arm, justify="right")
+    period_by_period = f"{scenario.period} by {scenario.period}, by {_shown(scenario)}"
+    title = f"The split of {readable(scenario.budget)} {scenario.unit}, {period_by_period}"
+    table = Table(*(Column(name, justify="right") for name in (scenario.period, *scenario.arms)), title=title)
     shown = [n for n in (1, 2, 3, 5, 10, 20, 40, 80, 160) if n < scenario.periods] + [scenario.periods]
     for number in shown:
         row = season.amounts[number - 1]
@@ -111,9 +94,9 @@ def _splits(scenario: Scenario, season: Season) -> Table:
 
 def _learned(scenario: Scenario, season: Season) -> Table:
     what = f"{scenario.returns} per {scenario.unit.removesuffix('s')}"
-    table = Table(title=f"What was learned after {scenario.periods} {scenario.period}s ({what})")
-    for title in ("arm", "truth", "estimate", "95% interval", "chance to be best", "spent"):
-        table.add_column(title, justify="left" if title == "arm" else "right")
+    title = f"What was learned after {scenario.periods} {scenario.period}s ({what})"
+    numbers = ("truth", "estimate", "95% interval", "chance to be best", "spent")
+    table = Table("arm", *(Column(name, justify="right") for name in numbers), title=title)
     for arm, truth in sorted(zip(scenario.arms, scenario.means), key=lambda pair: -pair[1]):
         belief = season.beliefs[arm]
         low, mean, high, true = side_by_side(belief.low, belief.mean, belief.high, truth)
@@ -129,17 +112,14 @@ def _earned(scenario: Scenario, seed: int, repeats: int) -> Table:
         "all on one arm (Thompson)": Thompson(b=scenario.b, sigma=scenario.sigma),
         "even split": Uniform(),
     }
-    table = Table(title=f"What it earned in a season of {scenario.periods} {scenario.period}s, {_seasons(repeats)}")
-    for title in ("policy", scenario.returns, "± s.e.", "of what was possible", "lost by not knowing"):
-        table.add_column(title, justify="left" if title == "policy" else "right")
-    possible = max(scenario.means) * scenario.budget * scenario.periods
+    seasons = "one season" if repeats == 1 else f"mean of {repeats} seasons"
+    title = f"What it earned in a season of {scenario.periods} {scenario.period}s, {seasons}"
+    numbers = (scenario.returns, "± s.e.", "of what was possible", "lost by not knowing")
+    table = Table("policy", *(Column(name, justify="right") for name in numbers), title=title)
+    possible = scenario.possible
     rows = []
     for name, policy in rivals.items():
-        # The expected return of the amounts that were chosen: the same seasons with less noise.
-        value = np.array([
-            float((play_season(scenario, policy, seed + 1 + repeat).amounts @ scenario.means).sum())
-            for repeat in range(repeats)
-        ])  # fmt: skip
+        value = expected_returns(scenario, policy, range(seed + 1, seed + 1 + repeats))
         error = value.std(ddof=1) / repeats**0.5 if repeats > 1 else math.nan
         rows.append((name, float(value.mean()), float(error)))
     means = side_by_side(*(mean for _, mean, _ in rows))

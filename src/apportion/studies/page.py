@@ -40,6 +40,19 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[Any]]
 
 
+def table_of(
+    caption: str, entries: Iterable[Mapping[Any, Any]], columns: Mapping[str, str | Callable[[Any], object]]
+) -> Table:
+    """A row for each entry: every column shows a field of it, or what a function says of it.
+
+    >>> table_of("", [{"a": 1}], {"a": "a", "twice": lambda entry: 2 * entry["a"]}).rows
+    [[1, 2]]
+    """
+    cells = columns.values()
+    rows = [[entry[cell] if isinstance(cell, str) else cell(entry) for cell in cells] for entry in entries]
+    return Table(caption, list(columns), rows)
+
+
 class Picture(NamedTuple):
     """A figure, its caption, and the name of its files without the suffix."""
 
@@ -132,6 +145,21 @@ def with_error(mean: float, error: float | None) -> str:
     '12.35 ± 0.52'
     """
     return shown(mean) if error is None else f"{shown(mean)} ± {shown(float(f'{error:.2g}'))}"
+
+
+def mean_of(entry: Mapping[str, Any]) -> str:
+    """The mean of an entry with its standard error."""
+    return with_error(entry["mean"], entry["error"])
+
+
+def power_of(entry: Mapping[str, Any]) -> str:
+    """The fitted power of an entry with its interval."""
+    return interval(entry["power"], entry["low"], entry["high"])
+
+
+def span_of(entry: Mapping[str, Any]) -> str:
+    """From the first to the last point at which an entry was measured."""
+    return f"{shown(entry['x'][0])} to {shown(entry['x'][-1])}"
 
 
 def _for_html(value: Any) -> Any:

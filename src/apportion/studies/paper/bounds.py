@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from apportion import theory
 from apportion.model.law import Instance
-from apportion.policies import Policy
-from apportion.policies.elimination import SuccessiveElimination
-from apportion.policies.greedy import EpsilonGreedy
-from apportion.policies.odds import Odds
-from apportion.policies.pooled import UCB, Thompson
-from apportion.policies.recommended import Recommended
-from apportion.policies.yardsticks import Oracle, Uniform
+from apportion.policies import (
+    UCB,
+    EpsilonGreedy,
+    Odds,
+    Oracle,
+    Policy,
+    Recommended,
+    SuccessiveElimination,
+    Thompson,
+    Uniform,
+)
 from apportion.reporting.html import shown
 from apportion.studies.curves import BESIDE, Curve, Labels, Panel, Reference, draw_panels
-from apportion.studies.page import Block, Figure, Picture, Table, Text, with_error
+from apportion.studies.page import Block, Figure, Picture, Text, mean_of, table_of
 from apportion.studies.paper.runs import Mean, final_regret, world
-from apportion.studies.paper.section import OnStep, Section, Values
-from apportion.studies.paper.sizes import Sizes
+from apportion.studies.paper.section import OnStep, Section, Sizes, Values
 
 HARD_B_VALUES = (0.0, 0.5, 0.75, 1.0)
 HARD_ARMS = (2, 10)
@@ -110,33 +115,18 @@ def _violation() -> dict[str, Any]:
     """The first power of ten at which Algorithm 1 as printed loses more than Theorem 2 as printed allows, exactly."""
     arms, b, gap, _ = BROKEN_CASE
     means = world(arms, b, gap).means
-    horizon = 10
-    while True:
+    horizon, regret, bound = 1, 0.0, 0.0
+    while regret <= bound:
+        horizon *= 10
         regret = theory.printed_elimination_regret(means, b, horizon)
         bound = theory.elimination_regret_bound(means, horizon=horizon, b=b, form="printed")
-        if regret > bound:
-            break
-        horizon *= 10
     return {"arms": arms, "b": b, "gap": gap, "horizon": horizon, "regret": regret, "bound": bound}
 
 
 def show(values: Values) -> list[Block]:
     """The least ratio per setting, the upper bounds, and the violation."""
-    rows = []
-    for b, arms in dict.fromkeys((row["b"], row["arms"]) for row in values["hard"]):
-        same = [row for row in values["hard"] if (row["b"], row["arms"]) == (b, arms)]
-        best = min(same, key=lambda row: row["ratio"])
-        rows.append([
-            b, arms, best["printed"], best["bound"], best["policy"], with_error(best["mean"], best["error"]),
-            best["ratio"], "holds" if best["ratio"] > 1 else "fails",
-        ])  # fmt: skip
-    upper = [
-        [
-            row["theorem"], row["form"], row["arms"], row["b"], row["gap"], row["epsilon"], row["bound"],
-            with_error(row["mean"], row["error"]), row["ratio"], "holds" if row["ratio"] < 1 else "fails",
-        ]
-        for row in values["upper"]
-    ]  # fmt: skip
+    settings = groupby(values["hard"], itemgetter("b", "arms"))
+    closest = [min(rows, key=itemgetter("ratio")) for _, rows in settings]
     broken = values["violation"]
     return [
         Text(
@@ -145,11 +135,11 @@ def show(values: Values) -> list[Block]:
             f"after {shown(values['horizon'])} periods on both of the pair, the larger of the two; per setting the "
             "policy that came closest to the bound."
         ),
-        Table(
-            "Theorem 1 on its hard pair.",
-            ["b", "K", "printed bound", "sharper", "closest policy", "its larger regret", "over sharper", "verdict"],
-            rows,
-        ),
+        table_of("Theorem 1 on its hard pair.", closest, {
+            "b": "b", "K": "arms", "printed bound": "printed", "sharper": "bound", "closest policy": "policy",
+            "its larger regret": mean_of, "over sharper": "ratio",
+            "verdict": lambda row: "holds" if row["ratio"] > 1 else "fails",
+        }),
         Picture("lower-bound", "The larger regret of the pair over the sharper bound.", lambda: draw(values)),
         Text(
             "Theorem 2 as printed is broken by Algorithm 1 as printed, whose regret is known exactly: at K = "
@@ -158,10 +148,11 @@ def show(values: Values) -> list[Block]:
             "With the corrected or the anytime radius a bound holds. Theorem 4 is stated with sums over all arms, "
             f"which are infinite; below, over arms with a gap. Measured at T = {shown(values['T'])}."
         ),
-        Table(
-            "Upper bounds: Theorem 2 for Algorithm 1, Theorem 4 for Algorithm 2.",
-            ["", "form", "K", "b", "gap", "ε", "bound", "measured", "measured over bound", "verdict"], upper,
-        ),
+        table_of("Upper bounds: Theorem 2 for Algorithm 1, Theorem 4 for Algorithm 2.", values["upper"], {
+            "": "theorem", "form": "form", "K": "arms", "b": "b", "gap": "gap", "ε": "epsilon", "bound": "bound",
+            "measured": mean_of, "measured over bound": "ratio",
+            "verdict": lambda row: "holds" if row["ratio"] < 1 else "fails",
+        }),
         Picture("upper-bounds", "Measured regret over its bound.", lambda: draw_upper(values)),
     ]  # fmt: skip
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from apportion.model import confidence
 from apportion.reporting.html import shown
-from apportion.studies.page import Block, Figure, Picture, Table, Text
-from apportion.studies.paper.section import OnStep, Section, Values
-from apportion.studies.paper.sizes import Sizes
+from apportion.studies.page import Block, Figure, Picture, Text, table_of
+from apportion.studies.paper.section import OnStep, Section, Sizes, Values
 
 COUNTS = (1, 2, 10, 1000)
 LEVEL = 0.001
@@ -87,11 +86,7 @@ def failure(t: int) -> dict[str, Any]:
 def show(values: Values) -> list[Block]:
     """Where it fails, quantiles, how well draws agree, and the picture."""
     first, second, third = values["failures"]
-    quantiles = [
-        [c["t"], *(c["quantiles"][name] for name in ("printed", "corrected", "closed", "exact"))]
-        for c in values["curves"]
-    ]  # fmt: skip
-    checks = [[c["t"], c["draws"], c["off"], c["half harmonic"], c["mean square"]] for c in values["curves"]]
+    quantiles = [{"t": curve["t"], **curve["quantiles"]} for curve in values["curves"]]
     from_three = "No violation was found" if third["from"] is None else f"It fails from ε = {shown(third['from'])} on"
     return [
         Text(
@@ -103,15 +98,16 @@ def show(values: Values) -> list[Block]:
             "mixture of chi laws, the cone law, which grows as √log t, not as log t."
         ),
         Picture("proposition-1", "P(supremum ≥ x) against x.", lambda: draw(values)),
-        Table(
+        table_of(
             f"The threshold at which each law puts the tail at {shown(values['level'])}. At t = 1 the printed one is "
-            "no bound.",
-            ["t", "printed", "corrected", "closed form", "exact"], quantiles,
+            "no bound.", quantiles,
+            {"t": "t", "printed": "printed", "corrected": "corrected", "closed form": "closed", "exact": "exact"},
         ),
-        Table(
+        table_of(
             "Draws by isotonic regression against the exact law: the largest distance in standard errors over all "
-            "thresholds, and the mean square, which is half the harmonic number.",
-            ["t", "draws", "largest distance", "H_t/2", "mean square of draws"], checks,
+            "thresholds, and the mean square, which is half the harmonic number.", values["curves"],
+            {"t": "t", "draws": "draws", "largest distance": "off", "H_t/2": "half harmonic",
+             "mean square of draws": "mean square"},
         ),
     ]  # fmt: skip
 

@@ -14,14 +14,12 @@ from apportion.model.confidence import anytime_radius, corrected_radius, harmoni
 from apportion.model.estimators import blocked, mean_of_ratios, ratio_of_sums
 from apportion.model.exact_sums import Statistics
 from apportion.model.law import Instance
-from apportion.policies.odds import Odds
-from apportion.policies.pooled import Thompson
+from apportion.policies import Odds, Thompson
 from apportion.reporting.html import shown
 from apportion.studies.page import Block, Table, Text
 from apportion.studies.paper.concentration import failure
 from apportion.studies.paper.runs import final_regret, world
-from apportion.studies.paper.section import OnStep, Section, Values
-from apportion.studies.paper.sizes import Sizes
+from apportion.studies.paper.section import OnStep, Section, Sizes, Values
 
 _THEORY, _PAPER = "tests/theory/test_theory.py", "tests/statistical/test_paper.py"
 _CONE = "tests/statistical/test_concentration.py"

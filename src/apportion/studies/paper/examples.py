@@ -7,16 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from apportion.policies import Policy
-from apportion.policies.odds import Odds
-from apportion.policies.pooled import Thompson
-from apportion.policies.recommended import Recommended
-from apportion.policies.yardsticks import Oracle, Uniform
+from apportion.policies import Odds, Oracle, Policy, Recommended, Thompson, Uniform
 from apportion.reporting.html import shown
-from apportion.studies.page import Block, Figure, Picture, Table, Text
-from apportion.studies.paper.section import OnStep, Section, Values
-from apportion.studies.paper.sizes import Sizes
-from apportion.studies.scenarios import SCENARIOS, Scenario, play_season
+from apportion.studies.page import Block, Figure, Picture, Text, table_of
+from apportion.studies.paper.section import OnStep, Section, Sizes, Values
+from apportion.studies.scenarios import SCENARIOS, Scenario, expected_returns
 
 
 def contestants(scenario: Scenario) -> dict[str, Policy]:
@@ -36,22 +31,15 @@ def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
     worlds = []
     for scenario in SCENARIOS:
         rows: list[dict[str, Any]] = []
-        possible = max(scenario.means) * scenario.budget * scenario.periods
         for name, policy in contestants(scenario).items():
             on_step(f"{scenario.title}: {name}")
-            # The expected return of the amounts that were chosen: the same seasons with less noise.
-            earned = np.array([
-                float((play_season(scenario, policy, seed + repeat).amounts @ scenario.means).sum())
-                for repeat in range(sizes.seasons)
-            ])  # fmt: skip
+            earned = expected_returns(scenario, policy, range(seed, seed + sizes.seasons))
             error = float(np.round(earned.std(ddof=1) / math.sqrt(len(earned)), 6))
             mean = float(earned.mean())
-            rows.append({"policy": name, "earned": mean, "error": error, "share": mean / possible})
-        worlds.append({
-            "title": scenario.title, "b": scenario.b, "arms": len(scenario.arms), "budget": scenario.budget,
-            "unit": scenario.unit, "period": scenario.period, "periods": scenario.periods,
-            "returns": scenario.returns, "possible": possible, "rows": rows,
-        })  # fmt: skip
+            rows.append({"policy": name, "earned": mean, "error": error, "share": mean / scenario.possible})
+        fields = ("title", "b", "arms", "budget", "unit", "period", "periods", "returns", "possible")
+        world = {name: getattr(scenario, name) for name in fields}
+        worlds.append({**world, "arms": len(scenario.arms), "rows": rows})
     return {"worlds": worlds, "seasons": sizes.seasons}
 
 
@@ -65,12 +53,12 @@ def show(values: Values) -> list[Block]:
         )
     ]
     for world in values["worlds"]:
-        rows = [[row["policy"], row["earned"], row["error"], row["share"]] for row in world["rows"]]
         caption = (
             f"{world['title']}: {shown(world['budget'])} {world['unit']} a {world['period']} over "
             f"{shown(world['arms'])} arms, {shown(world['periods'])} {world['period']}s, b = {shown(world['b'])}."
         )
-        blocks.append(Table(caption, ["policy", world["returns"], "standard error", "of what was possible"], rows))
+        columns = {world["returns"]: "earned", "standard error": "error", "of what was possible": "share"}
+        blocks.append(table_of(caption, world["rows"], {"policy": "policy", **columns}))
     blocks.append(Picture("examples", "What a season earned, of what was possible.", lambda: draw(values)))
     return blocks
 

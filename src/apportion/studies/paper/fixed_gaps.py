@@ -7,18 +7,12 @@ from typing import Any
 import numpy as np
 
 from apportion import theory
-from apportion.policies import Policy
-from apportion.policies.elimination import SuccessiveElimination
-from apportion.policies.greedy import EpsilonGreedy
-from apportion.policies.odds import Odds
-from apportion.policies.pooled import UCB, Thompson
-from apportion.policies.recommended import Recommended
+from apportion.policies import UCB, EpsilonGreedy, Odds, Policy, Recommended, SuccessiveElimination, Thompson
 from apportion.reporting.html import shown
 from apportion.studies.curves import Curve, Labels, Panel, Reference, draw_panels
-from apportion.studies.page import Block, Figure, Picture, Table, Text, interval, with_error
-from apportion.studies.paper.runs import can_leap, final_regret, line_of, power_of, world
-from apportion.studies.paper.section import OnStep, Section, Values
-from apportion.studies.paper.sizes import Sizes
+from apportion.studies.page import Block, Figure, Picture, Text, power_of, span_of, table_of, with_error
+from apportion.studies.paper.runs import can_leap, final_regret, fitted_power, line_of, world
+from apportion.studies.paper.section import OnStep, Section, Sizes, Values
 
 ARMS = 3
 POOLING_GAP, DIVIDING_GAP = 0.5, 1.0
@@ -66,7 +60,7 @@ def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
         for name, policy in contestants(b).items():
             on_step(f"plateau, b = {b:g}: {name}")
             along = _along(policy, b, DIVIDING_GAP, sizes, seed)
-            growth = power_of(along["x"], [max(mean, 1e-12) for mean in along["means"]], along["errors"])
+            growth = fitted_power(along["x"], [max(mean, 1e-12) for mean in along["means"]], along["errors"])
             last, before = (max(along["means"][index], 1e-12) for index in (-1, -2))
             flat = growth.low <= 0.0 or growth.power < 0.05
             plateaus.append(
@@ -75,27 +69,16 @@ def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
     return {"arms": ARMS, "gaps": [POOLING_GAP, DIVIDING_GAP], "slopes": slopes, "plateaus": plateaus}
 
 
+def _verdict(row: Values) -> str:
+    """Where the interval of a slope is."""
+    if row["low"] > row["bound"]:
+        return "above the bound"
+    return "below it: not yet its asymptote" if row["high"] < row["bound"] else "at the bound"
+
+
 def show(values: Values) -> list[Block]:
     """Two tables and a picture."""
     pooling, dividing = (shown(gap) for gap in values["gaps"])
-    slopes = [
-        [
-            row["b"], row["policy"], row["bound"], interval(row["power"], row["low"], row["high"]),
-            row["power"] / row["bound"], f"{shown(row['x'][0])} to {shown(row['x'][-1])}",
-            "above the bound" if row["low"] > row["bound"] else
-            "below it: not yet its asymptote" if row["high"] < row["bound"] else "at the bound",
-        ]
-        for row in values["slopes"]
-    ]  # fmt: skip
-    plateaus = [
-        [
-            row["b"], row["policy"], with_error(row["means"][0], row["errors"][0]),
-            with_error(row["means"][-1], row["errors"][-1]), f"{shown(row['x'][0])} to {shown(row['x'][-1])}",
-            interval(row["power"], row["low"], row["high"]),
-            "a plateau" if row["flat"] else "still growing",
-        ]
-        for row in values["plateaus"]
-    ]  # fmt: skip
     return [
         Text(
             f"One of {shown(values['arms'])} arms is better, by {pooling} for b ≤ 1/2 and by {dividing} above. For b "
@@ -103,13 +86,18 @@ def show(values: Values) -> list[Block]:
             "horizons; a policy can be below that slope at any horizon that can be run. For b > 1/2 Table 1 prints "
             "O(1)."
         ),
-        Table(
-            "The slope of regret in log T for b ≤ 1/2, against Theorem 3.",
-            ["b", "policy", "Theorem 3", "measured slope", "measured over bound", "T", "verdict"], slopes,
-        ),
-        Table(
+        table_of("The slope of regret in log T for b ≤ 1/2, against Theorem 3.", values["slopes"], {
+            "b": "b", "policy": "policy", "Theorem 3": "bound", "measured slope": power_of,
+            "measured over bound": lambda row: row["power"] / row["bound"], "T": span_of, "verdict": _verdict,
+        }),
+        table_of(
             "Regret for b > 1/2: at the first and at the last horizon, and the power of T between them (printed: 0).",
-            ["b", "policy", "regret at first T", "regret at last T", "T", "power of T", "verdict"], plateaus,
+            values["plateaus"],
+            {"b": "b", "policy": "policy",
+             "regret at first T": lambda row: with_error(row["means"][0], row["errors"][0]),
+             "regret at last T": lambda row: with_error(row["means"][-1], row["errors"][-1]),
+             "T": span_of, "power of T": power_of,
+             "verdict": lambda row: "a plateau" if row["flat"] else "still growing"},
         ),
         Text(
             "Algorithm 1 knows the horizon, and its radius grows with it: its regret at fixed gaps grows as log T "

@@ -6,9 +6,8 @@ import numpy as np
 
 from apportion import theory
 from apportion.reporting.html import shown
-from apportion.studies.page import Block, Figure, Picture, Table, Text
-from apportion.studies.paper.section import OnStep, Section, Values
-from apportion.studies.paper.sizes import Sizes
+from apportion.studies.page import Block, Figure, Picture, Text, table_of
+from apportion.studies.paper.section import OnStep, Section, Sizes, Values
 
 ARMS, HORIZON, B = 3, 40, 0.75
 ARM_COUNTS = (3, 10, 100)
@@ -51,17 +50,6 @@ def show(values: Values) -> list[Block]:
     """The maximum in numbers and as a surface; the example as a table."""
     first, second, _ = values["maximiser"]
     whole = values["whole"]
-    rows = [
-        [
-            row["arms"], row["b"], row["printed"], row["exact"],
-            None if row["printed"] == "∞" else row["printed"] / row["exact"],
-        ]
-        for row in values["table"]
-    ]  # fmt: skip
-    example = [
-        [row[name] for name in ("t", "resource", "ratio_of_sums", "mean_of_ratios", "information")]
-        for row in values["example"]
-    ]
     return [
         Text(
             "Lemma 2 bounds a sum over the times at which Algorithm 1 drops its arms by K^(1−b)·√(T/(2−2b)), and "
@@ -72,9 +60,11 @@ def show(values: Values) -> list[Block]:
             f"{shown(values['printed'])}."
         ),
         Picture("lemma-2", "The sum of Lemma 2 over two stopping times; the last is T.", lambda: draw(values)),
-        Table(
+        table_of(
             f"Lemma 2 at T = {shown(values['horizon'])}: the printed bound is infinite at b = 1, the maximum is not.",
-            ["K", "b", "printed", "exact maximum", "printed over exact"], rows,
+            values["table"],
+            {"K": "arms", "b": "b", "printed": "printed", "exact maximum": "exact", "printed over exact":
+             lambda row: None if row["printed"] == "∞" else row["printed"] / row["exact"]},
         ),
         Text(
             f"The example before Algorithm 2, shares A = t^(−α) with α = {shown(values['alpha'])} at b = "
@@ -82,7 +72,10 @@ def show(values: Values) -> list[Block]:
             "precision R2 of the mean of ratios grows without end. So it is right as printed; the information B "
             "grows at the same rate and is larger."
         ),
-        Table("The example A = t^(−α).", ["t", "resource S", "R1", "R2", "information B"], example),
+        table_of("The example A = t^(−α).", values["example"], {
+            "t": "t", "resource S": "resource", "R1": "ratio_of_sums", "R2": "mean_of_ratios",
+            "information B": "information",
+        }),
     ]  # fmt: skip
 
 

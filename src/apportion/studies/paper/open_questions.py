@@ -13,17 +13,14 @@ from apportion.model.estimators import information_weighted, mean_of_ratios, rat
 from apportion.model.exact_sums import Statistics
 from apportion.model.law import Instance
 from apportion.model.sums import Sums
-from apportion.policies import Policy
-from apportion.policies.elimination import SuccessiveElimination
-from apportion.policies.greedy import EpsilonGreedy
+from apportion.policies import EpsilonGreedy, Policy, SuccessiveElimination
 from apportion.reporting.html import shown
 from apportion.simulation.engines.dense import play
 from apportion.simulation.engines.records import Generators, empty_traces, instance_record, make_schedule, trace_of
 from apportion.studies.curves import Curve, Labels, Panel, draw_panels
-from apportion.studies.page import Block, Figure, Picture, Table, Text, with_error
+from apportion.studies.page import Block, Figure, Picture, Table, Text, mean_of, table_of, with_error
 from apportion.studies.paper.runs import final_regret, world
-from apportion.studies.paper.section import OnStep, Section, Values
-from apportion.studies.paper.sizes import Sizes
+from apportion.studies.paper.section import OnStep, Section, Sizes, Values
 
 B = 0.75
 BIAS_PERIODS = 300
@@ -127,13 +124,6 @@ def _other_noise(sizes: Sizes, seed: int) -> list[dict[str, Any]]:
 def show(values: Values) -> list[Block]:
     """What is proven, what is only measured, and the numbers."""
     precision, worth = values["precision"], values["worth"]
-    bias = [[row["estimator"], row["arm"], with_error(row["bias"], row["error"])] for row in values["bias"]]
-    growth = [[row[name] for name in ("t", "exact", "closed", "printed", "root")] for row in values["growth"]]
-    noise = [
-        [row["noise"], row["t"], row["threshold"], row["level"], with_error(row["share"], row["error"])]
-        for row in values["noise"]
-    ]
-    rows = [[row["policy"], with_error(row["mean"], row["error"])] for row in worth["rows"]]
     claims = [
         ["μ* is at least as precise as μ1, μ2 and μ3 for fixed shares", "proven (Cauchy–Schwarz)",
          f"least ratio {shown(precision['least'])} in {shown(precision['cases'])} cases"],
@@ -156,26 +146,25 @@ def show(values: Values) -> list[Block]:
             "and the cone law answers the second for Gaussian noise."
         ),
         Table("What is proven, and what is only measured.", ["statement", "status", "measured here"], claims),
-        Table(
+        table_of(
             f"Bias under Algorithm 2 after {shown(values['periods'])} periods, b = {shown(values['b'])}: μ2 has "
-            "none, μ* does.",
-            ["estimator", "arm", "bias"], bias,
+            "none, μ* does.", values["bias"],
+            {"estimator": "estimator", "arm": "arm", "bias": lambda row: with_error(row["bias"], row["error"])},
         ),
-        Table(
+        table_of(
             f"What the estimator and the laws are worth: regret at K = {shown(worth['arms'])}, b = "
             f"{shown(values['b'])}, gap {shown(worth['gap'])}, T = {shown(worth['horizon'])}; every Algorithm 1 "
-            "fails with probability at most 1/T.",
-            ["policy", "regret"], rows,
+            "fails with probability at most 1/T.", worth["rows"], {"policy": "policy", "regret": mean_of},
         ),
-        Table(
+        table_of(
             f"Thresholds at level {shown(values['level'])} as t grows: exact and closed form with √(H_t/2), printed "
-            "with log t.",
-            ["t", "exact", "closed form", "printed", "√(H_t/2)"], growth,
+            "with log t.", values["growth"],
+            {"t": "t", "exact": "exact", "closed form": "closed", "printed": "printed", "√(H_t/2)": "root"},
         ),
-        Table(
-            "How often other noise exceeds the exact Gaussian threshold.",
-            ["noise", "t", "threshold", "level", "measured"], noise,
-        ),
+        table_of("How often other noise exceeds the exact Gaussian threshold.", values["noise"], {
+            "noise": "noise", "t": "t", "threshold": "threshold", "level": "level",
+            "measured": lambda row: with_error(row["share"], row["error"]),
+        }),
         Picture("cone-growth", "Thresholds against t.", lambda: draw(values)),
     ]  # fmt: skip
 

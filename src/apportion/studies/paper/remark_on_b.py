@@ -9,16 +9,12 @@ import numpy as np
 
 from apportion.inference.fit import burn_in_design, fit_burn_in
 from apportion.model.law import Instance
-from apportion.policies import Policy
-from apportion.policies.elimination import SuccessiveElimination
-from apportion.policies.greedy import EpsilonGreedy
-from apportion.policies.odds import Odds
+from apportion.policies import EpsilonGreedy, Odds, Policy, SuccessiveElimination
 from apportion.reporting.html import shown
 from apportion.studies.curves import Curve, Labels, Panel, draw_panels
-from apportion.studies.page import Block, Figure, Picture, Table, Text, with_error
+from apportion.studies.page import Block, Figure, Picture, Table, Text, mean_of, table_of
 from apportion.studies.paper.runs import final_regret, world
-from apportion.studies.paper.section import OnStep, Section, Values
-from apportion.studies.paper.sizes import Sizes
+from apportion.studies.paper.section import OnStep, Section, Sizes, Values
 
 BURN_IN = (40, 160)
 TRUE_B = (0.25, 0.75)
@@ -76,17 +72,10 @@ def _burn_in(periods: int, b: float, repeats: int, seed: int) -> dict[str, Any]:
 
 def show(values: Values) -> list[Block]:
     """The two estimators against their theory, then the cost of a b that is too small."""
-    burn = [
-        [
-            row["periods"], row["b"], row["negative"], row["slope"], row["slope error"], row["slope theory"],
-            row["likely"], row["likely error"], row["likely theory"],
-        ]
-        for row in values["burn"]
-    ]  # fmt: skip
     names = list(dict.fromkeys(row["policy"] for row in values["lower"]))
     found = {(row["policy"], row["assumed"]): row for row in values["lower"]}
     assumed = list(dict.fromkeys(row["assumed"] for row in values["lower"]))
-    lower = [[b, *(with_error(found[name, b]["mean"], found[name, b]["error"]) for name in names)] for b in assumed]
+    lower = [[b, *(mean_of(found[name, b]) for name in names)] for b in assumed]
     return [
         Text(
             "Printed: play amounts a twice and regress log D on log a, where D is the difference of the two "
@@ -95,10 +84,12 @@ def show(values: Values) -> list[Block]:
             "variance (π²/8)/S, and the likelihood of the same differences ½/S, S the spread of log a. (Its b is "
             "held within 0 and 1.)"
         ),
-        Table(
+        table_of(
             "The burn-in: mean and standard deviation of both estimates over repeats, against theory.",
-            ["periods", "b", "share D < 0", "regression", "its s.d.", "theory ", "likelihood", "its s.d. ", "theory"],
-            burn,
+            values["burn"],
+            {"periods": "periods", "b": "b", "share D < 0": "negative",
+             "regression": "slope", "its s.d.": "slope error", "theory ": "slope theory",
+             "likelihood": "likely", "its s.d. ": "likely error", "theory": "likely theory"},
         ),
         Text(
             "With only a lower bound b₀ ≤ b known, the remark says to run with b₀. Here b = "

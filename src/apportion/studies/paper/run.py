@@ -5,6 +5,7 @@ An interrupted run goes on where it stopped.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import time
@@ -17,8 +18,7 @@ from apportion._common import validation
 from apportion.errors import IncompatibleState
 from apportion.studies.finished import Entries, Finished, FinishedWork, digest_of_numbers
 from apportion.studies.page import Block, Heading, Text, write_page
-from apportion.studies.paper.section import Section, Values
-from apportion.studies.paper.sizes import FULL, Sizes
+from apportion.studies.paper.section import FULL, Section, Sizes, Values
 
 FORMAT = "apportion.reproduction/1"
 DATA = "data.json"
@@ -55,16 +55,19 @@ def reproduce(
     work = FinishedWork[str](folder / DATA, "the paper, measured", _decode, _encode)
     keys = {section.name: key_of(section, sizes, seed) for section in sections}
     missing = [section for section in sections if work.find(section.name, keys[section.name]) is None]
-    progress = Progress(missing, on_step)
-    for section in missing:
-        progress.enter(section)
+    costs = [COSTS.get(section.name, Cost()) for section in missing]
+    total = sum(cost.seconds for cost in costs)
+    for number, section in enumerate(missing):
+        step = _steps(costs[number], sum(cost.seconds for cost in costs[:number]), total, on_step)
+        step(section.title)
         started = time.perf_counter()
-        values = section.measure(sizes, seed, progress.step)
+        values = section.measure(sizes, seed, step)
         seconds = round(time.perf_counter() - started, 1)
         work.add(section.name, keys[section.name], {"seconds": seconds, "values": values})
     on_step("writing the report", 1.0)
     values_by_name = {name: entry.result["values"] for name, entry in work.entries.items()}
-    return write_report(folder, sizes, seed, sections, values_by_name)
+    blocks = _blocks(command_of(sizes, seed), sections, values_by_name)
+    return write_page(folder / MARKDOWN, TITLE, LEAD, blocks, html=folder / HTML)
 
 
 class Cost(NamedTuple):
@@ -81,36 +84,19 @@ COSTS = {
 }  # fmt: skip
 
 
-class Progress:
-    """How far the run is: each section weighs what it costs in the full run, each of its steps alike."""
+def _steps(cost: Cost, before: float, total: float, on_step: Callable[[str, float], None]) -> Callable[[str], None]:
+    """How far the run is at each step of a section: it weighs what it costs in the full run, its steps alike.
 
-    def __init__(self, sections: Sequence[Section], on_step: Callable[[str, float], None]) -> None:
-        self._on_step = on_step
-        self._total_seconds = sum(COSTS.get(section.name, Cost()).seconds for section in sections)
-        self._seconds_done = 0.0
-        self._cost = Cost(0.0)
-        self._steps_begun = 0
-
-    def enter(self, section: Section) -> None:
-        """A section begins, and the one before is done."""
-        self._seconds_done += self._cost.seconds
-        self._cost = COSTS.get(section.name, Cost())
-        self._steps_begun = -1
-        self.step(section.title)
-
-    def step(self, words: str) -> None:
-        """A step begins, the first of them together with its section."""
-        part = min(max(self._steps_begun, 0) / self._cost.steps, 1.0)
-        self._steps_begun += 1
-        self._on_step(words, (self._seconds_done + part * self._cost.seconds) / self._total_seconds)
+    The first of the steps begins together with the section.
+    """
+    begun = itertools.chain([0], itertools.count())
+    return lambda words: on_step(words, (before + min(next(begun) / cost.steps, 1.0) * cost.seconds) / total)
 
 
 def key_of(section: Section, sizes: Sizes, seed: int) -> dict[str, Any]:
     """What the numbers of a section depend on."""
     code = digest_of_numbers(section.module, aside=(__name__,))
-    return {
-        "section": section.name, "effort": sizes._asdict(), "seed": seed, "code": code,
-    }  # fmt: skip
+    return {"section": section.name, "effort": sizes._asdict(), "seed": seed, "code": code}
 
 
 def _decode(data: Any) -> Entries[str]:
@@ -126,14 +112,6 @@ def _decode(data: Any) -> Entries[str]:
 def _encode(entries: Entries[str]) -> str:
     sections = {name: {"key": entry.depends_on, **entry.result} for name, entry in entries.items()}
     return json.dumps({"format": FORMAT, "sections": sections}, ensure_ascii=False, allow_nan=False)
-
-
-def write_report(
-    folder: Path, sizes: Sizes, seed: int, sections: Sequence[Section], values: Mapping[str, Values]
-) -> Path:
-    """Write `report.html`, `report.md` and the pictures into the folder; returns the Markdown file."""
-    blocks = _blocks(command_of(sizes, seed), sections, values)
-    return write_page(folder / MARKDOWN, TITLE, LEAD, blocks, html=folder / HTML)
 
 
 def _blocks(command: str, sections: Sequence[Section], values: Mapping[str, Values]) -> Iterator[Block]:

@@ -1,4 +1,4 @@
-"""Mean regret with its error, at an sizes; and powers fitted to such means."""
+"""Mean regret with its error, at the sizes of a run; and powers fitted to such means."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apportion.reporting.figures.data import fitted_exponent
 from apportion.simulation.engines.leaping.leap import why_not
 from apportion.simulation.families import one_good_arm
 from apportion.simulation.simulate import simulate
-from apportion.studies.paper.sizes import Sizes
+from apportion.studies.paper.section import Sizes
 
 # From this horizon on the simulation leaps where it can.
 LEAPING_HORIZON = 100_000
@@ -65,7 +65,7 @@ def world(arms: int, b: float, gap: float) -> Instance:
     return Instance(one_good_arm(arms, gap), b=b)
 
 
-def power_of(x: Sequence[float], means: Sequence[float], errors: Sequence[float] | None = None) -> Power:
+def fitted_power(x: Sequence[float], means: Sequence[float], errors: Sequence[float] | None = None) -> Power:
     """The power of x that fits, with its interval: the scatter around the fit or the errors, whichever is more."""
     slope, error = fitted_exponent(x, means, errors)
     reach = 0.0 if math.isnan(error) else ERRORS_TO_EACH_SIDE * error
@@ -73,7 +73,7 @@ def power_of(x: Sequence[float], means: Sequence[float], errors: Sequence[float]
 
 
 def line_of(x: Any, means: Any, errors: Any) -> Power:
-    """The slope of a straight line by least squares, with its interval by the same rule as `power_of`."""
+    """The slope of a straight line by least squares, with its interval by the same rule as `fitted_power`."""
     points, values, deviations = (np.asarray(item, np.float64) for item in (x, means, errors))
     centred = points - points.mean()
     spread = float(centred @ centred)

@@ -7,19 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from apportion import theory
-from apportion.model.law import Instance
-from apportion.policies import Policy
-from apportion.policies.elimination import SuccessiveElimination
-from apportion.policies.greedy import EpsilonGreedy
-from apportion.policies.odds import Odds
-from apportion.policies.pooled import UCB
-from apportion.policies.recommended import Recommended
+from apportion.policies import UCB, EpsilonGreedy, Odds, Policy, Recommended, SuccessiveElimination
 from apportion.reporting.html import shown
 from apportion.studies.curves import BESIDE, Curve, Labels, Panel, Reference, draw_panels
-from apportion.studies.page import Block, Figure, Picture, Table, Text, interval
-from apportion.studies.paper.runs import Mean, Power, final_regret, power_of, world
-from apportion.studies.paper.section import OnStep, Section, Values
-from apportion.studies.paper.sizes import Sizes
+from apportion.studies.page import Block, Figure, Picture, Text, power_of, span_of, table_of
+from apportion.studies.paper.runs import Mean, Power, final_regret, fitted_power, world
+from apportion.studies.paper.section import OnStep, Section, Sizes, Values
 
 B_VALUES = (0.0, 0.25, 0.5, 0.6, 0.75, 0.9, 1.0)
 # An exponent this close to a rate cannot be separated from it at the horizons here, whatever its interval.
@@ -61,21 +54,21 @@ def gaps_between(arms: int, horizon: int, b: float, ratio: float) -> list[float]
 
 def _worst(policy: Policy | None, b: float, arms: int, horizon: int, sizes: Sizes, seed: int) -> dict[str, Any]:
     """The largest mean regret over the grid of gaps."""
-    found: list[tuple[Mean, float]] = []
-    for gap in gaps_between(arms, horizon, b, sizes.gap_ratio):
-        case: Instance = world(arms, b, gap)
+
+    def regret(gap: float) -> Mean:
+        case = world(arms, b, gap)
         if policy is None:
-            mean = Mean(theory.printed_elimination_regret(case.means, b, horizon), 0.0, 0)
-        else:
-            mean = final_regret(policy, case, horizon, sizes, seed)
-        found.append((mean, gap))
-    mean, gap = max(found, key=lambda item: item[0].mean)
-    return {"mean": mean.mean, "error": mean.error, "runs": mean.runs, "gap": gap}
+            return Mean(theory.printed_elimination_regret(case.means, b, horizon), 0.0, 0)
+        return final_regret(policy, case, horizon, sizes, seed)
+
+    means = {gap: regret(gap) for gap in gaps_between(arms, horizon, b, sizes.gap_ratio)}
+    worst = max(means, key=lambda gap: means[gap].mean)
+    return {**means[worst]._asdict(), "gap": worst}
 
 
 def _fitted(x: tuple[int, ...], formula: Callable[[int], float]) -> float:
     # A constant has an exponent of 0, not of a rounding error.
-    return round(power_of([float(item) for item in x], [formula(item) for item in x]).power, 12) + 0.0
+    return round(fitted_power([float(item) for item in x], [formula(item) for item in x]).power, 12) + 0.0
 
 
 def _with_logs(name: str, b: float, axis: str, x: tuple[int, ...], other: int) -> float | None:
@@ -140,7 +133,7 @@ def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
                     other = sizes.long_horizons[-2] if name == FIRST else sizes.arms_horizon
                 pairs = [(value, other) if axis == "K" else (other, value) for value in x]
                 worst = [_worst(policy, b, k, t, sizes, seed) for k, t in pairs]
-                power = power_of(
+                power = fitted_power(
                     [float(value) for value in x], [w["mean"] for w in worst], [w["error"] for w in worst]
                 )
                 rate, bound = _rate(b, axis, x), _with_logs(name, b, axis, x, other)
@@ -169,17 +162,12 @@ def show(values: Values) -> list[Block]:
     for axis, name in (("T", "time T"), ("K", "number of arms K")):
         rows = [row for row in values["rows"] if row["axis"] == axis]
         fixed = "arms" if axis == "T" else "periods"
-        table = [
-            [
-                row["b"], row["policy"], row["other"], row["rate"], row["bound"],
-                interval(row["power"], row["low"], row["high"]), f"{shown(row['x'][0])} to {shown(row['x'][-1])}",
-                row["worst"][-1]["mean"], row["verdict"],
-            ]
-            for row in rows
-        ]  # fmt: skip
-        columns = ["b", "policy", fixed, "printed", "its bound", "measured", axis, "last worst regret", "verdict"]
         caption = f"The exponent of the {name} in the worst-case regret, by the number of {fixed}."
-        blocks.append(Table(caption, columns, table))
+        blocks.append(table_of(caption, rows, {
+            "b": "b", "policy": "policy", fixed: "other", "printed": "rate", "its bound": "bound",
+            "measured": power_of, axis: span_of, "last worst regret": lambda row: row["worst"][-1]["mean"],
+            "verdict": "verdict",
+        }))  # fmt: skip
     caption = "Measured exponents with 95% intervals; the dotted line is the printed rate."
     blocks.append(Picture("table-1-exponents", caption, lambda: draw(values)))
     return blocks

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from apportion import theory
 from apportion.model.law import Instance
-from apportion.policies import Policy
-from apportion.policies.elimination import SuccessiveElimination
-from apportion.policies.odds import Odds
-from apportion.policies.pooled import Thompson
+from apportion.policies import Odds, Policy, SuccessiveElimination, Thompson
 from apportion.reporting.html import shown
 from apportion.studies.curves import Curve, Labels, Panel, Reference, draw_panels
-from apportion.studies.page import Block, Figure, Picture, Table, Text, with_error
+from apportion.studies.page import Block, Figure, Picture, Text, table_of, with_error
 from apportion.studies.paper.runs import final_regret, world
-from apportion.studies.paper.section import OnStep, Section, Values
-from apportion.studies.paper.sizes import Sizes
+from apportion.studies.paper.section import OnStep, Section, Sizes, Values
 
 GAP = 0.5
 POOLING, DIVIDING, ODDS = "pooling (Thompson)", "dividing (elimination)", "Odds"
@@ -89,27 +86,16 @@ def _toy(arms: int, b: float, draws: int, seed: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _regret_at(index: int, curve: Values) -> str:
+    return with_error(curve["means"][index], curve["errors"][index])
+
+
 def show(values: Values) -> list[Block]:
     """The figure, where the curves cross, and the toy example."""
-    regrets = []
-    for curve in values["curves"]:
-        ends = [
-            (curve["b"][index], curve["means"][index], curve["errors"][index])
-            for index in (0, len(curve["b"]) // 2, -1)
-        ]
-        regrets.append([curve["arms"], curve["policy"], *(with_error(mean, error) for _, mean, error in ends)])
-    first, middle, last = (
-        shown(float(values["curves"][0]["b"][p])) for p in (0, len(values["curves"][0]["b"]) // 2, -1)
-    )
-    toy = [
-        [t["arms"], t["b"], t["pooling"], t["pooling drawn"], t["dividing"], t["dividing drawn"],
-         "equal" if t["b"] == 0.5 else "divide" if t["dividing"] < t["pooling"] else "pool"]
-        for t in values["toy"]
-    ]  # fmt: skip
-    crossings = [
-        [c["arms"], "never here" if c["at"] is None else c["at"], c["dividing"], c["odds"]]
-        for c in values["crossings"]
-    ]
+    b_values = values["curves"][0]["b"]
+    regrets: dict[str, Any] = {"K": "arms", "policy": "policy"}
+    for index in (0, len(b_values) // 2, -1):
+        regrets[f"b = {shown(float(b_values[index]))}"] = partial(_regret_at, index)
     return [
         Text(
             "The paper's main finding: small shares tell enough to divide when b > 1/2, and too little when b < "
@@ -119,22 +105,22 @@ def show(values: Values) -> list[Block]:
             "is better."
         ),
         Picture("phase-transition", "Mean regret against b; the dotted line is b = 1/2.", lambda: draw(values)),
-        Table(
-            "Mean regret with standard error.",
-            ["K", "policy", f"b = {first}", f"b = {middle}", f"b = {last}"], regrets,
-        ),
-        Table(
+        table_of("Mean regret with standard error.", values["curves"], regrets),
+        table_of(
             "From which b on dividing evenly loses less than pooling, and how much more pooling loses at the last b.",
-            ["K", "dividing better from b", "pooling over dividing", "pooling over Odds"], crossings,
+            values["crossings"],
+            {"K": "arms", "dividing better from b": lambda row: "never here" if row["at"] is None else row["at"],
+             "pooling over dividing": "dividing", "pooling over Odds": "odds"},
         ),
         Text(
             "The toy example is right as printed: over K periods on K arms pooling has variance σ² and dividing "
             "σ²·K^(1−2b), equal at b = 1/2. Beside each formula the variance of simulated estimates."
         ),
-        Table(
-            "The toy example: variance of an arm's estimate.",
-            ["K", "b", "pooling", "drawn", "dividing", "drawn ", "better"], toy,
-        ),
+        table_of("The toy example: variance of an arm's estimate.", values["toy"], {
+            "K": "arms", "b": "b", "pooling": "pooling", "drawn": "pooling drawn", "dividing": "dividing",
+            "drawn ": "dividing drawn", "better": lambda row:
+            "equal" if row["b"] == 0.5 else "divide" if row["dividing"] < row["pooling"] else "pool",
+        }),
     ]  # fmt: skip
 
 
