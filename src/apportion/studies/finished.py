@@ -31,6 +31,8 @@ class Finished(NamedTuple):
 _NOT_COUNTED = ("apportion.reporting", "apportion.studies.page", __name__)
 
 Entries = dict[Name, Finished]
+Decode = Callable[[Any], dict[Name, Finished]]
+Encode = Callable[[dict[Name, Finished]], str]
 
 
 class FinishedWork(Generic[Name]):
@@ -40,13 +42,7 @@ class FinishedWork(Generic[Name]):
     something else's, and is refused, not overwritten.
     """
 
-    def __init__(
-        self,
-        path: Path | None,
-        study: str,
-        decode: Callable[[Any], Entries[Name]],
-        encode: Callable[[Entries[Name]], str],
-    ) -> None:
+    def __init__(self, path: Path | None, study: str, decode: Decode[Name], encode: Encode[Name]) -> None:
         self._path, self._encode = path, encode
         self.entries: Entries[Name] = {} if path is None or not path.exists() else read_json(path, study, decode)
         if path is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from apportion.reporting.html import shown
 from apportion.studies.leaderboard.plateau import RegretCurve, load_curves, plateau_picture
 from apportion.studies.leaderboard.scores import BARS, Leaderboard, read_scores
-from apportion.studies.page import Block, Figure, Heading, Picture, Table, Text, with_error, write_page
+from apportion.studies.page import Block, Figure, Heading, Picture, Table, Text, table_of, with_error, write_page
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,16 +71,11 @@ def score_picture(board: Leaderboard) -> Figure:
 
 def write_folder(folder: Path) -> Path:
     """Write the page from the data in the folder: `suite.json`, `fresh.json`, `plateau.json`, or some of them."""
-    suite, fresh = (_part(folder / f"{name}.json") for name in ("suite", "fresh"))
-    plateau = folder / "plateau.json"
-    return write_parts(folder, suite, fresh, load_curves(plateau) if plateau.exists() else ())
-
-
-def _part(path: Path) -> Part | None:
-    if not path.exists():
-        return None
-    file = read_scores(path)
-    return Part(Leaderboard.of(file), path.stem, file.command)
+    paths = {name: folder / f"{name}.json" for name in ("suite", "fresh", "plateau")}
+    files = {name: read_scores(paths[name]) for name in ("suite", "fresh") if paths[name].exists()}
+    parts = {name: Part(Leaderboard.of(file), name, file.command) for name, file in files.items()}
+    curves = load_curves(paths["plateau"]) if paths["plateau"].exists() else ()
+    return write_parts(folder, parts.get("suite"), parts.get("fresh"), curves)
 
 
 def write_parts(
@@ -107,11 +102,10 @@ def _blocks(suite: Part | None, fresh: Part | None, plateau: Sequence[RegretCurv
 
 
 def _ranking(board: Leaderboard) -> Table:
-    rows = []
-    for row in board.ranking().reset_index().to_dict(orient="records"):
-        mean, tail = with_error(row["mean"], row["mean_error"]), with_error(row["tail"], row["tail_error"])
-        rows.append([row["policy"], mean, tail, row["worst"], row["cases"]])
-    return Table("", ["policy", "mean", "99% quantile", "worst", "cases"], rows)
+    return table_of("", board.ranking().reset_index().to_dict(orient="records"), {
+        "policy": "policy", "mean": lambda row: with_error(row["mean"], row["mean_error"]),
+        "99% quantile": lambda row: with_error(row["tail"], row["tail_error"]), "worst": "worst", "cases": "cases",
+    })  # fmt: skip
 
 
 def _bars(board: Leaderboard) -> Iterator[Block]:
@@ -156,22 +150,18 @@ def _plateau(curves: Sequence[RegretCurve]) -> Iterator[Block]:
         " grows with log T. Made by `python -m benchmarks.leaderboard`."
     )
     yield Picture("plateau", "Mean regret against time.", lambda: plateau_picture(curves))
-    rows = [
-        [
-            curve.b, curve.policy, with_error(curve.mean[-1], curve.error[-1]),
-            with_error(curve.growth, curve.growth_error), f"{100 * curve.growth / curve.mean[-1]:.2g}",
-        ]
-        for curve in curves
-    ]  # fmt: skip
-    columns = ["b", "policy", f"mean regret at {last:,}", f"of it after {last // 10:,}", "in per cent"]
-    yield Table("", columns, rows)
+    yield table_of("", [curve._asdict() for curve in curves], {
+        "b": "b", "policy": "policy",
+        f"mean regret at {last:,}": lambda row: with_error(row["mean"][-1], row["error"][-1]),
+        f"of it after {last // 10:,}": lambda row: with_error(row["growth"], row["growth_error"]),
+        "in per cent": lambda row: f"{100 * row['growth'] / row['mean'][-1]:.2g}",
+    })  # fmt: skip
 
 
 def _cases(board: Leaderboard) -> Iterator[Block]:
-    yield Heading("Mean regret", 3)
-    yield _by_case(board, "of_mean")
-    yield Heading("99% quantile of regret", 3)
-    yield _by_case(board, "of_tail")
+    for title, part in (("Mean regret", "of_mean"), ("99% quantile of regret", "of_tail")):
+        yield Heading(title, 3)
+        yield _by_case(board, part)
     if not {OURS, "Thompson"} <= set(board.scores):
         return
     against = board.against_thompson()

@@ -73,11 +73,9 @@ def run_leaderboard(
     entries = contestants() if policies is None else policies
     sizes = QUICK if quick else FULL
     work = FinishedWork[ScoreName](
-        path,
-        "a leaderboard",
-        lambda data: decode(data).entries,
+        path, "a leaderboard", lambda data: decode(data).entries,
         lambda finished: encode(ScoreFile(command, tuple(cases), finished)),
-    )
+    )  # fmt: skip
     scores: dict[str, dict[str, Score]] = {name: {} for name in entries}
     for case in cases:
         wanted = sizes.arm_periods // (case.horizon * case.arms)

@@ -80,12 +80,11 @@ def score(regrets: Any) -> Score:
     return Score(mean, float(values.std(ddof=1) / np.sqrt(count)), tail, float(high - low) / 2.0)
 
 
-class Leaderboard:
+class Leaderboard(NamedTuple):
     """The scores of every policy on every case, by policy and by the label of the case."""
 
-    def __init__(self, cases: Sequence[Case], scores: Mapping[str, Mapping[str, Score]]) -> None:
-        self.cases = tuple(cases)
-        self.scores = scores
+    cases: Sequence[Case]
+    scores: Mapping[str, Mapping[str, Score]]
 
     @classmethod
     def load(cls, path: Path) -> Leaderboard:
