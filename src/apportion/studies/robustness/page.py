@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,19 +10,11 @@ import numpy as np
 from apportion._common import files
 from apportion.reporting.html import shown
 from apportion.studies.page import Block, Figure, Heading, Picture, Table, Text, with_error, write_page
+from apportion.studies.robustness import violations
 from apportion.studies.robustness.findings import paragraphs, verdict
 from apportion.studies.robustness.run import COMPARED_PERIODS
 from apportion.studies.robustness.study import LINEAR_PART, CellName, Study
-from apportion.studies.robustness.violations import (
-    BY_KEY,
-    CHOSEN_ON,
-    NONE,
-    PARAMETERS,
-    POLICIES,
-    VIOLATIONS,
-    WORLDS,
-    World,
-)
+from apportion.studies.robustness.violations import BY_KEY, NONE, POLICIES, VIOLATIONS, WORLDS, World
 
 TITLE = "Robustness"
 DATA = "data.json"
@@ -90,7 +82,7 @@ def _blocks(study: Study, command: str, data: str) -> Iterator[Block]:
     )
     for world in WORLDS:
         yield Heading(f"Regret at b = {world.b:g}")
-        yield _regret_table(study, world)
+        yield _table("", study, world, _regret)
     for heading, text in paragraphs(study):
         yield Heading(heading)
         yield Text(" ".join(text.split()))
@@ -99,40 +91,38 @@ def _blocks(study: Study, command: str, data: str) -> Iterator[Block]:
         "The 99% quantile of regret, and what the second half of the time loses as a part of an even split's loss."
     )
     for world in WORLDS:
-        yield _tail_table(study, world)
+        yield _table(f"At b = {world.b:g}:", study, world, _tail)
 
 
 def _chosen(study: Study) -> str:
     """Whether these runs are others than those that the remedies were tuned on."""
-    own = "the same as these" if study.seed == CHOSEN_ON else f"not on these, of seed {study.seed}"
-    return f"The lengths of memory and the robust groups were chosen on the runs of seed {CHOSEN_ON}, {own}."
+    tuned = violations.CHOSEN_ON
+    own = "the same as these" if study.seed == tuned else f"not on these, of seed {study.seed}"
+    return f"The lengths of memory and the robust groups were chosen on the runs of seed {tuned}, {own}."
 
 
 def _parameters() -> str:
     """What a policy is given besides b and σ."""
     return "; ".join(
         f"`{policy}` with {', '.join(f'{name} {value:g}' for name, value in given.items())}"
-        for policy, given in PARAMETERS.items()
+        for policy, given in violations.PARAMETERS.items()
     )
 
 
-def _regret_table(study: Study, world: World) -> Table:
-    rows = []
-    for violation, names in study.rows(world).items():
-        cells = []
-        for name in names:
-            regret = with_error(study.cells[name].mean, study.cells[name].error)
-            cells.append(regret if violation == NONE else f"{regret}, × {with_error(*study.ratio(name))}")
-        rows.append([BY_KEY[violation].label, *cells])
-    return Table("", ["what is wrong", *POLICIES], rows)
+def _table(caption: str, study: Study, world: World, cell: Callable[[Study, CellName], str]) -> Table:
+    """The policies under every violation in a world."""
+    rows = [
+        [BY_KEY[violation].label, *(cell(study, name) for name in names)]
+        for violation, names in study.rows(world).items()
+    ]
+    return Table(caption, ["what is wrong", *POLICIES], rows)
 
 
-def _tail_table(study: Study, world: World) -> Table:
-    rows = []
-    for violation, names in study.rows(world).items():
-        cells = []
-        for name in names:
-            mark = " (linear)" if study.linear(name) else ""
-            cells.append(f"{shown(study.cells[name].tail)}, {study.late_part(name)[0]:.0%}{mark}")
-        rows.append([BY_KEY[violation].label, *cells])
-    return Table(f"At b = {world.b:g}:", ["what is wrong", *POLICIES], rows)
+def _regret(study: Study, name: CellName) -> str:
+    regret = with_error(study.cells[name].mean, study.cells[name].error)
+    return regret if name.violation == NONE else f"{regret}, × {with_error(*study.ratio(name))}"
+
+
+def _tail(study: Study, name: CellName) -> str:
+    mark = " (linear)" if study.linear(name) else ""
+    return f"{shown(study.cells[name].tail)}, {study.late_part(name)[0]:.0%}{mark}"

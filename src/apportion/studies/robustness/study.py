@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,21 +85,18 @@ class CellName(NamedTuple):
         return {"world": self.world, "policy": self.policy, "trouble": self.violation}
 
 
+@dataclass(frozen=True)
 class Study:
     """Every policy under every violation in every world; `even` is what an even split loses, by (world, violation).
 
     `made_by` is what the cells depend on, None where that is not known.
     """
 
-    def __init__(
-        self,
-        horizon: int,
-        seed: int,
-        cells: Mapping[CellName, Cell],
-        even: Mapping[tuple[str, str], Cell],
-        made_by: Any = None,
-    ) -> None:
-        self.horizon, self.seed, self.cells, self.even, self.made_by = horizon, seed, cells, even, made_by
+    horizon: int
+    seed: int
+    cells: Mapping[CellName, Cell]
+    even: Mapping[tuple[str, str], Cell]
+    made_by: Any = None
 
     @property
     def runs(self) -> int:
