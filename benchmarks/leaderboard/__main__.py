@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apportion.cli.leaderboard import show_leaderboard
+from apportion.cli.studies import show_leaderboard
 from apportion.studies.leaderboard.page import write_folder
 from apportion.studies.leaderboard.plateau import run_plateau, save_curves
 

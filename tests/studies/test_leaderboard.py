@@ -174,7 +174,7 @@ def test_a_case_that_no_policy_can_reach_is_counted_as_such(tmp_path):
 
 
 def test_the_command_plays_a_fresh_suite_and_writes_its_page(tmp_path, monkeypatch):
-    monkeypatch.setattr("apportion.cli.leaderboard.fresh_suite", lambda seed: fresh_suite(seed, 2))
+    monkeypatch.setattr("apportion.cli.studies.fresh_suite", lambda seed: fresh_suite(seed, 2))
     asked = ["leaderboard", "--fresh", "3", "--quick", "--workers", "1", "--json", "--out", str(tmp_path)]
     found = CliRunner().invoke(app, asked)
     assert found.exit_code == 0, found.output

@@ -160,8 +160,8 @@ def test_the_full_study_in_the_docs_keeps_its_promises():
 
 
 def test_the_command(tmp_path, monkeypatch):
-    monkeypatch.setattr("apportion.cli.robustness.QUICK_HORIZON", 30)
-    monkeypatch.setattr("apportion.cli.robustness.QUICK_RUNS", 2)
+    monkeypatch.setattr("apportion.cli.studies.QUICK_HORIZON", 30)
+    monkeypatch.setattr("apportion.cli.studies.QUICK_RUNS", 2)
     runner = CliRunner()
     out = tmp_path / "robustness"
     result = runner.invoke(app, ["robustness", "--quick", "--json", "--out", str(out)])

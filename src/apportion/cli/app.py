@@ -140,7 +140,7 @@ def leaderboard(
 
     Example: apportion leaderboard --fresh 7 --quick
     """
-    from apportion.cli.leaderboard import show_leaderboard
+    from apportion.cli.studies import show_leaderboard
 
     show_leaderboard(quick, seed, workers, out, json, fresh)
 
@@ -159,7 +159,7 @@ def robustness(
 
     Example: apportion robustness --quick
     """
-    from apportion.cli.robustness import show_robustness
+    from apportion.cli.studies import show_robustness
 
     show_robustness(quick, seed, workers, out, json)
 
@@ -177,7 +177,7 @@ def reproduce(
 
     Example: apportion reproduce --quick --out reproduction
     """
-    from apportion.cli.reproduce import show_reproduction
+    from apportion.cli.studies import show_reproduction
 
     show_reproduction(quick, out, seed, json)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from apportion._common import optional, validation
 from apportion._common.formatting import readable
@@ -56,10 +56,8 @@ def _draw(fit: NoiseFit, target: Path, *, wanted: bool) -> str | None:
 
 
 def _table(fit: NoiseFit) -> Table:
-    table = Table(title=f"What {fit.observations:,} observations say about each arm")
-    table.add_column("arm")
-    for name in ("observations", "mean per unit", "standard error", "own σ"):
-        table.add_column(name, justify="right")
+    numbers = [Column(name, justify="right") for name in ("observations", "mean per unit", "standard error", "own σ")]
+    table = Table("arm", *numbers, title=f"What {fit.observations:,} observations say about each arm")
     for name, count, mean, error, sigma in zip(*fit.arms.columns().values()):
         table.add_row(name, f"{count:,}", *with_error(mean, error), readable(sigma))
     return table

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from apportion._common import optional
 from apportion._common.formatting import readable
@@ -92,11 +92,13 @@ def write_pictures(definition: Definition, results: list[Result], folder: Path) 
     """Figures as PNG and SVG, and one HTML report; without matplotlib, the report alone."""
     from apportion.reporting import html
 
-    made = _pictures(results)
-    paths: list[Path] = []
-    if made:
+    try:
         from apportion.reporting import figures
-
+    except ImportError:
+        print(f"No pictures. {optional.missing_sentence('plot')}", file=sys.stderr)
+        made, paths = {}, []
+    else:
+        made = _pictures(results)
         paths = [path for name, figure in made.items() for path in figures.save(figure, folder / "figures" / name)]
     page = html.experiment_report(definition.name, results, folder / "report.html", figures=made.values())
     return [*paths, page]
@@ -104,11 +106,8 @@ def write_pictures(definition: Definition, results: list[Result], folder: Path) 
 
 def _pictures(results: list[Result]) -> dict[str, Any]:
     """The pictures by the name of their files."""
-    try:
-        from apportion.reporting import figures
-    except ImportError:
-        print(f"No pictures. {optional.missing_sentence('plot')}", file=sys.stderr)
-        return {}
+    from apportion.reporting import figures
+
     made: dict[str, Any] = {}
     for result in results:
         horizon = int(result.regret["period"][-1])
@@ -135,10 +134,8 @@ def _table(result: Result) -> tuple[str, Table]:
     facts = {label: label.split() for label in summary["instance"]}
     shared = [fact for fact in next(iter(facts.values())) if all(fact in others for others in facts.values())]
     title = f"Regret after {horizon:,} periods, {result.dataset.sizes['replication']:,} replications"
-    table = Table()
-    table.add_column("policy", overflow="fold")
-    if len(facts) > 1:
-        table.add_column("instance", overflow="fold")
+    labels = ["policy", "instance"] if len(facts) > 1 else ["policy"]
+    table = Table(*(Column(name, overflow="fold") for name in labels))
     for name in summary.columns[2:]:
         table.add_column(name, justify="right", no_wrap=True)
     for policy, instance, *values in summary.itertuples(index=False):
@@ -148,15 +145,12 @@ def _table(result: Result) -> tuple[str, Table]:
 
 
 def _summaries(results: list[Result], folder: Path, written: list[Path]) -> dict[str, Any]:
-    return {
-        "folder": str(folder),
-        "files": [str(path) for path in written],
-        "results": [
-            {
-                "horizon": int(result.regret["period"][-1]),
-                "file": str(folder / f"result-T{result.provenance['definition']['horizon']}.nc"),
-                "summary": json.loads(result.summary().reset_index().to_json(orient="records")),
-            }
-            for result in results
-        ],
-    }
+    listed = [
+        {
+            "horizon": int(result.regret["period"][-1]),
+            "file": str(folder / f"result-T{result.provenance['definition']['horizon']}.nc"),
+            "summary": json.loads(result.summary().reset_index().to_json(orient="records")),
+        }
+        for result in results
+    ]
+    return {"folder": str(folder), "files": [str(path) for path in written], "results": listed}

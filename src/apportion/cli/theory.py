@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from apportion import theory
 from apportion._common import validation
@@ -20,10 +20,8 @@ def show_theory(arms: int, horizon: float, b: float, sigma: float, as_json: bool
     if as_json:
         print(json.dumps(facts, indent=2, allow_nan=False))
         return
-    table = Table(title=f"{arms} arms, {readable(float(facts['horizon']))} periods, b = {b:g}, σ = {sigma:g}")
-    table.add_column("what")
-    table.add_column("value", justify="right")
-    table.add_column("source")
+    title = f"{arms} arms, {readable(float(facts['horizon']))} periods, b = {b:g}, σ = {sigma:g}"
+    table = Table("what", Column("value", justify="right"), "source", title=title)
     for fact in facts["facts"]:
         value = fact["value"]
         table.add_row(fact["what"], readable(value) if isinstance(value, float) else str(value), fact["source"])
@@ -37,28 +35,21 @@ def gather(arms: int, horizon: float, b: float, sigma: float) -> dict[str, Any]:
     sigma = validation.number("sigma", sigma, above=0.0)
     toy = theory.toy_example(arms, b, sigma)
     rate = theory.regret_rate(b)
-    facts: list[dict[str, Any]] = [
-        {
-            "what": "pool or divide",
-            "value": "pool" if b < 0.5 else "divide" if b > 0.5 else "either",
-            "source": f"variance after {arms} periods: pooling {toy.pooling:.3g}, dividing {toy.dividing:.3g}",
-        },
-        {"what": "worst-case regret grows as", "value": rate.gap_independent, "source": "Table 1"},
-        {"what": "regret for fixed gaps grows as", "value": rate.gap_dependent, "source": "Table 1"},
-        {
-            "what": "no policy's worst case is below",
-            "value": theory.minimax_lower_bound(arms, periods, b, sigma, constant="sharp"),
-            "source": "Theorem 1, constant e^(-1/2)/16",
-        },
-        {"what": "learning nothing, gaps of σ", "value": sigma * periods * (1 - 1 / arms), "source": "even split"},
-    ]
+    facts: list[tuple[str, str | float, str]] = [
+        ("pool or divide", "pool" if b < 0.5 else "divide" if b > 0.5 else "either",
+         f"variance after {arms} periods: pooling {toy.pooling:.3g}, dividing {toy.dividing:.3g}"),
+        ("worst-case regret grows as", rate.gap_independent, "Table 1"),
+        ("regret for fixed gaps grows as", rate.gap_dependent, "Table 1"),
+        ("no policy's worst case is below",
+         theory.minimax_lower_bound(arms, periods, b, sigma, constant="sharp"), "Theorem 1, constant e^(-1/2)/16"),
+        ("learning nothing, gaps of σ", sigma * periods * (1 - 1 / arms), "even split"),
+    ]  # fmt: skip
     if b >= 0.5 and periods >= arms:
+        setting: dict[str, Any] = {"horizon": periods, "b": b, "sigma": sigma, "arms": arms, "max_gap": sigma}
         for form, source in (("corrected", "Theorem 2, corrected"), ("anytime", "Theorem 2, anytime radius")):
-            bound = theory.elimination_regret_bound(
-                horizon=periods, b=b, sigma=sigma, form=form, arms=arms, max_gap=sigma
-            )
-            facts.append({"what": f"SuccessiveElimination ({form}) stays below", "value": bound, "source": source})
-    for fact in facts:
-        if isinstance(fact["value"], float) and not math.isfinite(fact["value"]):
-            raise validation.refuse("sigma", f"small enough for finite bounds at a horizon of {horizon:g}", sigma)
-    return {"arms": arms, "horizon": periods, "b": b, "sigma": sigma, "facts": facts}
+            bound = theory.elimination_regret_bound(form=form, **setting)
+            facts.append((f"SuccessiveElimination ({form}) stays below", bound, source))
+    if any(isinstance(value, float) and not math.isfinite(value) for _, value, _ in facts):
+        raise validation.refuse("sigma", f"small enough for finite bounds at a horizon of {horizon:g}", sigma)
+    rows = [dict(zip(("what", "value", "source"), fact)) for fact in facts]
+    return {"arms": arms, "horizon": periods, "b": b, "sigma": sigma, "facts": rows}

@@ -1,0 +1,125 @@
+"""`apportion reproduce`, `leaderboard` and `robustness`: the studies, run into a folder or printed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Column, Table
+
+from apportion._common import optional
+from apportion.reporting.html import shown
+from apportion.studies.leaderboard import SUITE, fresh_suite, run_leaderboard
+from apportion.studies.leaderboard.page import write_folder
+from apportion.studies.page import with_error
+from apportion.studies.paper import FULL, QUICK, SECTIONS, reproduce
+from apportion.studies.paper.run import DATA as PAPER_DATA
+from apportion.studies.paper.run import HTML
+from apportion.studies.robustness import BY_KEY, POLICIES, WORLDS, Study, run_study
+from apportion.studies.robustness.findings import verdict
+from apportion.studies.robustness.page import DATA, write_study
+from apportion.studies.robustness.run import QUICK_HORIZON, QUICK_RUNS
+
+
+def show_reproduction(quick: bool, out: Path, seed: int, as_json: bool) -> None:
+    """Run what is missing, write the report, and say where it is and what each section cost."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
+               TextColumn("left"), TimeRemainingColumn())  # fmt: skip
+    # The cost of a step is known roughly, so the time left is an estimate over the last ten minutes.
+    with _progress(*columns, speed_estimate_period=600) as bar:
+        task = bar.add_task("starting", total=1.0)
+        path = reproduce(
+            out, sizes=QUICK if quick else FULL, seed=seed,
+            on_step=lambda words, done: bar.update(task, description=words, completed=done),
+        )  # fmt: skip
+    sections = json.loads((out / PAPER_DATA).read_text(encoding="utf-8"))["sections"]
+    seconds = {section.name: sections[section.name]["seconds"] for section in SECTIONS}
+    files = {"markdown": str(path), "html": str(out / HTML), "data": str(out / PAPER_DATA)}
+    if as_json:
+        print(json.dumps({**files, "seconds": seconds}, indent=2))
+        return
+    table = Table("section", Column("seconds", justify="right"), title="The paper, measured")
+    for section in SECTIONS:
+        table.add_row(section.title, f"{seconds[section.name]:.1f}")
+    Console().print(table)
+    print(f"Read {files['html']} or {files['markdown']}; the numbers are in {files['data']}.")
+
+
+def show_leaderboard(
+    quick: bool, seed: int, workers: int | None, out: Path | None, as_json: bool, fresh: int | None = None
+) -> None:
+    """Run the suite, or a random one from the seed `fresh`, and print the ranking; `out` gets the page and pictures.
+
+    The scores are stored in that folder too: a run that was interrupted goes on where it stopped.
+    """
+    if out is not None:
+        optional.require("plot", "`--out`")  # before the work, not after it
+    cases = SUITE if fresh is None else fresh_suite(fresh)
+    asked = f"{' --quick' if quick else ''}{'' if fresh is None else f' --fresh {fresh}'} --seed {seed}"
+    path = None if out is None else out / ("suite.json" if fresh is None else "fresh.json")
+    with _progress() as bar:
+        task = bar.add_task("cases", total=len(cases))
+        board = run_leaderboard(
+            cases=cases, quick=quick, seed=seed, workers=workers, path=path,
+            command=f"apportion leaderboard{asked} --out {out}", on_case=lambda case: bar.advance(task),
+        )  # fmt: skip
+    if out is not None:
+        write_folder(out)
+    ranking = board.ranking().reset_index()
+    if as_json:
+        print(json.dumps(json.loads(ranking.to_json(orient="records")), indent=2))
+        return
+    title = f"Regret over the least regret of any policy, geometric mean over {len(board.cases)} cases"
+    numbers = ("mean", "99% quantile", "worst case", "cases")
+    table = Table("policy", *(Column(name, justify="right") for name in numbers), title=title)
+    for row in ranking.to_dict(orient="records"):
+        cells = (with_error(row["mean"], row["mean_error"]), with_error(row["tail"], row["tail_error"]))
+        table.add_row(str(row["policy"]), *cells, shown(row["worst"]), str(row["cases"]))
+    Console().print(table)
+
+
+def show_robustness(quick: bool, seed: int, workers: int, out: Path | None, as_json: bool) -> None:
+    """Play every violation and print the table; with `out` write the data, the page and the picture too."""
+    if out is not None:
+        optional.require("plot", "`--out`")  # before the work, not after it
+    size: dict[str, Any] = {"horizon": QUICK_HORIZON, "runs": QUICK_RUNS} if quick else {}
+    with _progress() as bar:
+        task = bar.add_task("policies under violated assumptions", total=None)
+        study = run_study(
+            seed=seed, workers=workers, path=None if out is None else out / DATA, **size,
+            on_cell=lambda done, total: bar.update(task, completed=done, total=total),
+        )  # fmt: skip
+    if out is not None:
+        write_study(study, out, f"apportion robustness{' --quick' if quick else ''} --seed {seed} --out {out}")
+    if as_json:
+        print(json.dumps(_rows(study), indent=2))
+        return
+    console = Console()
+    for world in WORLDS:
+        title = f"Regret over that with nothing wrong: b = {world.b:g}, T = {study.horizon:,}"
+        table = Table("what is wrong", *(Column(policy, justify="right") for policy in POLICIES), title=title)
+        for violation, names in study.rows(world).items():
+            table.add_row(BY_KEY[violation].label, *(with_error(*study.ratio(name)) for name in names))
+        console.print(table)
+    console.print(verdict(study), highlight=False)
+
+
+def _rows(study: Study) -> list[dict[str, Any]]:
+    rows = []
+    for name in study:
+        cell, (ratio, error) = study.cells[name], study.ratio(name)
+        rows.append({
+            **name.plain(), "runs": len(cell.total), "regret": cell.mean, "error": cell.error, "ratio": ratio,
+            "ratio_error": error, "quantile_99": cell.tail, "late_part": study.late_part(name)[0],
+            "linear": study.linear(name), "apart_from_allocator": cell.apart,
+        })  # fmt: skip
+    return rows
+
+
+def _progress(*columns: Any, **options: Any) -> Progress:
+    """A bar on the terminal, if the errors go to one."""
+    return Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty(), **options)
