@@ -78,9 +78,8 @@ def draw_panels(
             if log_x:
                 ends = [end for curve in panel.curves for end in (curve.x[0], curve.x[-1])]
                 log_axis(ax, "x", min(ends) / 1.3, max(ends) * 1.3)
-            canvas.add_panel(
-                ax, span, [(curve.y[-1], curve.name) for curve in panel.curves] if len(panels) == 1 else []
-            )
+            ends_named = panel.curves if len(panels) == 1 else ()
+            canvas.add_panel(ax, span, [(curve.y[-1], curve.name) for curve in ends_named])
         if log_y:
             canvas.scale_y(log=True)
         if len(panels) == 1:

@@ -48,9 +48,7 @@ def run_plateau(
     on_curve: Callable[[RegretCurve], None] = lambda curve: None,
 ) -> list[RegretCurve]:
     """Every policy at every b on one good arm of five, gap 0.5; it knows b, σ and T. Every period is played."""
-    marks = np.unique(
-        np.geomspace(10, horizon, round(MARKS_A_DECADE * np.log10(horizon / 10)) + 1).round().astype(int)
-    )
+    marks = np.geomspace(10, horizon, round(MARKS_A_DECADE * np.log10(horizon / 10)) + 1).round().astype(int)
     before = horizon // 10
     periods = sorted({*marks.tolist(), before, horizon})
     curves = []

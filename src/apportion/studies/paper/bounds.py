@@ -161,9 +161,8 @@ def draw(values: Values) -> Figure:
     """Ratios to the lower bound, a panel for each K; the policies of one b stand beside each other."""
     least = min(row["ratio"] for row in values["hard"])
     title = f"No policy comes below Theorem 1: the closest loses {least:.3g} times its bound"
-    labels = Labels(
-        title, [f"{values['horizon']:,} periods", "larger regret of the hard pair"], "b", "regret over the bound"
-    )
+    notes = [f"{values['horizon']:,} periods", "larger regret of the hard pair"]
+    labels = Labels(title, notes, "b", "regret over the bound")
     names = list(dict.fromkeys(row["policy"] for row in values["hard"]))
     panels = []
     for arms in dict.fromkeys(row["arms"] for row in values["hard"]):
@@ -191,11 +190,8 @@ def draw_upper(values: Values) -> Figure:
             second = row["theorem"] == "Theorem 4"
             ax.plot([row["ratio"], 1.0], [index, index], color="#D0D0D0", lw=2, zorder=1)
             ax.plot([row["ratio"]], [index], "s" if second else "o", color=PALETTE[1 if second else 0], ms=7)
-        labels = [
-            f"{row['theorem']}, {row['form']}: K = {row['arms']}, b = {row['b']:g}, gap {row['gap']:g}"
-            for row in rows
-        ]
-        ax.set_yticks(range(len(rows)), labels)
+        label = "{theorem}, {form}: K = {arms}, b = {b:g}, gap {gap:g}"
+        ax.set_yticks(range(len(rows)), [label.format_map(row) for row in rows])
         ax.invert_yaxis()
         ax.axvline(1.0, color=FAINT, lw=1.5)
         log_axis(ax, "x", min(row["ratio"] for row in rows) / 3, 2.0)

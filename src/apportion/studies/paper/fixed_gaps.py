@@ -17,23 +17,18 @@ from apportion.studies.paper.section import OnStep, Section, Sizes, Values
 ARMS = 3
 POOLING_GAP, DIVIDING_GAP = 0.5, 1.0
 POOLING, DIVIDING = (0.0, 0.25, 0.5), (0.6, 0.75, 0.9, 1.0)
-NAMES = (
-    "UCB1", "Thompson", "Odds", "Recommended", "Algorithm 1", "Algorithm 2, leader by μ2",
-    "Algorithm 2, leader by μ*",
-)  # fmt: skip
+SECOND, SECOND_INFORMED = "Algorithm 2, leader by μ2", "Algorithm 2, leader by μ*"
+NAMES = ("UCB1", "Thompson", "Odds", "Recommended", "Algorithm 1", SECOND, SECOND_INFORMED)
 
 
 def contestants(b: float) -> dict[str, Policy]:
     """The policies that apply at this b, in the order of `NAMES`."""
-    found: dict[str, Policy] = {}
-    if b <= 0.5:
-        found |= {"UCB1": UCB(), "Thompson": Thompson(b=b)}
+    found: dict[str, Policy] = {"UCB1": UCB(), "Thompson": Thompson(b=b)} if b <= 0.5 else {}
     found |= {"Odds": Odds(b=b), "Recommended": Recommended(b=b)}
     if b >= 0.5:
         found["Algorithm 1"] = SuccessiveElimination(b=b)
     if b > 0.5:
-        found["Algorithm 2, leader by μ2"] = EpsilonGreedy(b=b)
-        found["Algorithm 2, leader by μ*"] = EpsilonGreedy(b=b, leader="information")
+        found |= {SECOND: EpsilonGreedy(b=b), SECOND_INFORMED: EpsilonGreedy(b=b, leader="information")}
     return found
 
 
@@ -63,9 +58,8 @@ def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
             growth = fitted_power(along["x"], [max(mean, 1e-12) for mean in along["means"]], along["errors"])
             last, before = (max(along["means"][index], 1e-12) for index in (-1, -2))
             flat = growth.low <= 0.0 or growth.power < 0.05
-            plateaus.append(
-                {"policy": name, "b": b, **along, **growth._asdict(), "growth": last / before, "flat": flat}
-            )
+            found = {**growth._asdict(), "growth": last / before, "flat": flat}
+            plateaus.append({"policy": name, "b": b, **along, **found})
     return {"arms": ARMS, "gaps": [POOLING_GAP, DIVIDING_GAP], "slopes": slopes, "plateaus": plateaus}
 
 

@@ -22,11 +22,8 @@ def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
         [theory.stopping_time_sum([low, high, HORIZON], B) if low <= high else None for low in times]
         for high in times
     ]
-    whole = max(
-        (theory.stopping_time_sum([low, high, HORIZON], B), low, high)
-        for high in range(HORIZON + 1)
-        for low in range(high + 1)
-    )
+    choices = [(low, high) for high in range(HORIZON + 1) for low in range(high + 1)]
+    whole = max((theory.stopping_time_sum([low, high, HORIZON], B), low, high) for low, high in choices)
     table = [
         {
             "arms": arms, "b": b, "printed": theory.stopping_time_printed_bound(arms, HORIZON, b),
@@ -92,9 +89,8 @@ def draw(values: Values) -> Figure:
         notes = [f"K = {values['arms']}, T = {values['horizon']}, b = {values['b']:g}"]
         canvas = new_canvas(1, title, notes)
         ax = canvas.axes[0]
-        shades = ax.contourf(
-            values["times"], values["times"], np.ma.masked_invalid(surface), levels=20, cmap="cividis"
-        )
+        times, sums = values["times"], np.ma.masked_invalid(surface)
+        shades = ax.contourf(times, times, sums, levels=20, cmap="cividis")
         canvas.figure.colorbar(shades, ax=ax, label="sum of Lemma 2", format="%.1f")
         ax.plot([first], [second], "*", color="white", mec="black", ms=17, label=f"exact: {values['maximum']:.6g}")
         label = f"best whole times: {whole['value']:.6g}"

@@ -36,18 +36,15 @@ def contestants(b: float) -> dict[str, Policy | None]:
     return found | {"Odds": Odds(b=b), "Recommended": Recommended(b=b)}
 
 
-def critical_gap(arms: int, horizon: int, b: float) -> float:
-    """K^(1 − b)/√T for b ≥ 1/2 and √(K/T) below: where an arm can just not be separated from the best."""
-    return math.pow(arms, 1 - max(b, 0.5)) / math.sqrt(horizon)
-
-
 def gaps_between(arms: int, horizon: int, b: float, ratio: float) -> list[float]:
     """Gaps from the critical one up to 1, in steps of a ratio. Beyond 1 the first look at an arm costs the most.
+
+    The critical gap is where an arm can just not be separated from the best: K^(1 − b)/√T for b ≥ 1/2, √(K/T) below.
 
     >>> gaps_between(4, 400, 0.5, 2.0)
     [0.1, 0.2, 0.4, 0.8, 1.0]
     """
-    first = min(critical_gap(arms, horizon, b), 1.0)
+    first = min(math.pow(arms, 1 - max(b, 0.5)) / math.sqrt(horizon), 1.0)
     steps = math.ceil(math.log(1.0 / first) / math.log(ratio) - 1e-9)
     return [*(first * ratio**step for step in range(steps)), 1.0]
 
@@ -133,9 +130,8 @@ def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
                     other = sizes.long_horizons[-2] if name == FIRST else sizes.arms_horizon
                 pairs = [(value, other) if axis == "K" else (other, value) for value in x]
                 worst = [_worst(policy, b, k, t, sizes, seed) for k, t in pairs]
-                power = fitted_power(
-                    [float(value) for value in x], [w["mean"] for w in worst], [w["error"] for w in worst]
-                )
+                means, errors = ([entry[field] for entry in worst] for field in ("mean", "error"))
+                power = fitted_power([float(value) for value in x], means, errors)
                 rate, bound = _rate(b, axis, x), _with_logs(name, b, axis, x, other)
                 rows.append({
                     "policy": name, "b": b, "axis": axis, "x": list(x), "other": other, "worst": worst,

@@ -58,14 +58,12 @@ def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
             for name, policy in contestants(b).items():
                 mean = final_regret(policy, world(arms, b, GAP), sizes.transition_horizon, sizes, seed)
                 found.setdefault(name, []).append(mean)
-        for name, means in found.items():
-            regret = {"means": [m.mean for m in means], "errors": [m.error for m in means]}
+        for name, regrets in found.items():
+            regret = {"means": [mean.mean for mean in regrets], "errors": [mean.error for mean in regrets]}
             curves.append({"arms": arms, "policy": name, "b": list(sizes.b_values), **regret})
-        pooled = [mean.mean for mean in found[POOLING]]
-        dividing, odds = ([mean.mean for mean in found[name]] for name in (DIVIDING, ODDS))
-        at = crossing(list(sizes.b_values), pooled, dividing)
-        ratios = {"dividing": pooled[-1] / dividing[-1], "odds": pooled[-1] / odds[-1]}
-        crossings.append({"arms": arms, "at": at, **ratios})
+        pooling, dividing, odds = ([mean.mean for mean in found[name]] for name in (POOLING, DIVIDING, ODDS))
+        ratios = {"dividing": pooling[-1] / dividing[-1], "odds": pooling[-1] / odds[-1]}
+        crossings.append({"arms": arms, "at": crossing(list(sizes.b_values), pooling, dividing), **ratios})
     on_step("the toy example")
     toy = [_toy(arms, b, sizes.draws, seed) for arms in sizes.transition_arms[:2] for b in TOY_B_VALUES]
     return {"gap": GAP, "horizon": sizes.transition_horizon, "curves": curves, "crossings": crossings, "toy": toy}

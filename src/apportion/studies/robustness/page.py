@@ -68,6 +68,8 @@ def write_study(study: Study, folder: Path, command: str) -> Path:
 
 
 def _blocks(study: Study, command: str, data: str) -> Iterator[Block]:
+    tuned = violations.CHOSEN_ON
+    own = "the same as these" if study.seed == tuned else f"not on these, of seed {study.seed}"
     yield Text(verdict(study))
     yield Picture("robustness", "Regret over that with nothing wrong.", lambda: picture(study))
     yield Text(
@@ -77,8 +79,8 @@ def _blocks(study: Study, command: str, data: str) -> Iterator[Block]:
         f" compiled; {min(COMPARED_PERIODS, study.horizon)} periods of every cell were also played through the"
         f" `Allocator` (ask, wait, tell), and no period's regret differed by more than {study.apart:.1g}. Regret"
         f" counts as linear where the second half of the time, three standard errors down, loses more than"
-        f" {LINEAR_PART:.0%} of what an even split loses there. {_chosen(study)} Made by `{command}`; every run is in"
-        f" `{data}`."
+        f" {LINEAR_PART:.0%} of what an even split loses there. The lengths of memory and the robust groups were"
+        f" chosen on the runs of seed {tuned}, {own}. Made by `{command}`; every run is in `{data}`."
     )
     for world in WORLDS:
         yield Heading(f"Regret at b = {world.b:g}")
@@ -92,13 +94,6 @@ def _blocks(study: Study, command: str, data: str) -> Iterator[Block]:
     )
     for world in WORLDS:
         yield _table(f"At b = {world.b:g}:", study, world, _tail)
-
-
-def _chosen(study: Study) -> str:
-    """Whether these runs are others than those that the remedies were tuned on."""
-    tuned = violations.CHOSEN_ON
-    own = "the same as these" if study.seed == tuned else f"not on these, of seed {study.seed}"
-    return f"The lengths of memory and the robust groups were chosen on the runs of seed {tuned}, {own}."
 
 
 def _parameters() -> str:

@@ -40,11 +40,9 @@ class Run(NamedTuple):
 
     def informed_policy(self) -> Policy:
         """The policy with the b and σ that it assumes: b stays within [0, 1]."""
-        assumed = {
-            "b": min(1.0, max(0.0, self.world.b + self.violation.b_shift)),
-            "sigma": self.violation.sigma_factor,
-        }
-        return find_policy(self.policy)(**assumed, **PARAMETERS.get(self.policy, {}))
+        b = min(1.0, max(0.0, self.world.b + self.violation.b_shift))
+        assumed = {"b": b, "sigma": self.violation.sigma_factor, **PARAMETERS.get(self.policy, {})}
+        return find_policy(self.policy)(**assumed)
 
 
 def play(run: Run, periods: int) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -44,14 +45,11 @@ def run_study(
     start = validation.whole("seed", seed, low=0)
     for policy in policies:
         validation.choice("policies", policy, POLICIES)
-    wanted = [
-        BY_KEY[validation.choice("violations", key, tuple(BY_KEY))] for key in dict.fromkeys((NONE, *violations))
-    ]
+    keys = dict.fromkeys((NONE, *violations))
+    wanted = [BY_KEY[validation.choice("violations", key, tuple(BY_KEY))] for key in keys]
     plan = {
         CellName(world.name, policy, violation.key): Run(policy, world, violation, periods, start, 0)
-        for world in WORLDS
-        for policy in policies
-        for violation in wanted
+        for world, policy, violation in itertools.product(WORLDS, policies, wanted)
     }
     made_by = [periods, start, count, code_of()]
 
@@ -67,11 +65,8 @@ def run_study(
             work.add(futures[future], made_by, future.result().plain())
             on_cell(done, len(plan))
     cells = {name: Cell.from_plain(work.entries[name].result) for name in plan}
-    even = {
-        (world.name, violation.key): _even(world, violation, periods, start, count)
-        for world in WORLDS
-        for violation in wanted
-    }
+    pairs = itertools.product(WORLDS, wanted)
+    even = {(world.name, each.key): _even(world, each, periods, start, count) for world, each in pairs}
     return Study(periods, start, cells, even, made_by)
 
 
