@@ -80,9 +80,8 @@ def _executor(cluster: str | None, definition: Definition) -> Iterator[Any]:
         ) from error
     with client:
         if not client.nthreads():
-            print(
-                f"{cluster} has no workers yet; waiting for one: dask worker {cluster}", file=sys.stderr, flush=True
-            )
+            waiting = f"{cluster} has no workers yet; waiting for one: dask worker {cluster}"
+            print(waiting, file=sys.stderr, flush=True)
         for path in definition.files:  # also for workers that come later; the scheduler needs no policies
             client.register_plugin(UploadFile(str(path)))
         yield client

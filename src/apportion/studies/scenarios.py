@@ -129,10 +129,8 @@ def live_through(
         split = ask(scenario.budget)
         amounts[period] = list(split.amounts.values())
         outcomes[period] = scenario.draw(amounts[period], rng)
-        tell(
-            split.ticket,
-            {arm: value for arm, value in zip(scenario.arms, outcomes[period].tolist()) if value == value},
-        )
+        named = zip(scenario.arms, outcomes[period].tolist())
+        tell(split.ticket, {arm: value for arm, value in named if value == value})
     return amounts, outcomes
 
 

@@ -127,9 +127,8 @@ def draw(values: Values) -> Figure:
                 style = look(index)
                 tail = np.array(curve[name], dtype=float)
                 keep = tail > 0
-                ax.plot(
-                    np.array(curve["x"])[keep], tail[keep], color=style.colour, ls=style.dashes, lw=1.8, label=label
-                )
+                x = np.array(curve["x"])[keep]
+                ax.plot(x, tail[keep], color=style.colour, ls=style.dashes, lw=1.8, label=label)
             drawn = np.array(curve["drawn"])
             often = drawn * curve["draws"] >= FEWEST_DRAWS
             ax.plot(np.array(curve["x"])[often], drawn[often], "o", color="black", ms=3.5, label="drawn")

@@ -113,9 +113,8 @@ def _model(sizes: Sizes, seed: int, rng: np.random.Generator) -> dict[str, list[
         for ends in itertools.combinations((1, 2, 3), size):
             found.add(round(float(np.ravel(blocked(shares, outcomes, b, [*ends, 4]).mean)[0]), 9))
     five = world(5, b, 0.5)
-    regret = [
-        final_regret(policy, five, sizes.horizons[-1], sizes, seed).mean for policy in (Thompson(b=b), Odds(b=b))
-    ]
+    rivals = (Thompson(b=b), Odds(b=b))
+    regret = [final_regret(policy, five, sizes.horizons[-1], sizes, seed).mean for policy in rivals]
     one, two = theory.hard_instances(5, 1000, 1.0)
     return {
         "variance": [math.log(large / small) / math.log(16.0), b],
@@ -149,10 +148,7 @@ def _algorithms(rng: np.random.Generator, sizes: Sizes) -> dict[str, list[Any]]:
     five, horizon = world(5, 0.75, 0.5).means, 10**9
     amounts = burn_in_design(1.0, 40)
     draws = Instance((1.0,), b=0.75).draw_block(np.repeat(amounts, 2 * (sizes.draws // 40 + 1))[:, None], rng)[:, 0]
-    greedy = [
-        theory.greedy_regret_bound([0.5, 0.0], 0.75, 0.25, form=form)
-        for form in ("printed", "corrected", "sharp", "information")
-    ]
+    forms = ("printed", "corrected", "sharp", "information")
     return {
         "radius": [printed_radius(1.0, 1e5, 0.2, 1.0), theory.printed_elimination_regret(five, 0.75, 10**6) / 10**6],
         "first": [1 + harmonic(10), 10],
@@ -168,7 +164,7 @@ def _algorithms(rng: np.random.Generator, sizes: Sizes) -> dict[str, list[Any]]:
             for number in (theory.example_precision(10**12, alpha, 0.75).resource, alpha)
         ],
         "leader": [theory.greedy_exponent(1.0)],
-        "greedy": greedy,
+        "greedy": [theory.greedy_regret_bound([0.5, 0.0], 0.75, 0.25, form=form) for form in forms],
         "ceiling": [math.ceil(1 / (2 * 0.85 - 1 - 0.2)), 2],
     }  # fmt: skip
 

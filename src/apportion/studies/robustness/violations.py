@@ -124,9 +124,8 @@ def means_over_time(world: World, violation: Violation, horizon: int, rng: np.ra
 def noise_over_time(violation: Violation, horizon: int, arms: int, rng: np.random.Generator) -> Floats:
     """ξ of every period and arm: the same draws for every policy and remedy."""
     if violation.noise == "student":
-        return np.asarray(
-            rng.standard_t(STUDENT_DEGREES, (horizon, arms)) / np.sqrt(STUDENT_DEGREES / (STUDENT_DEGREES - 2.0))
-        )
+        deviation = np.sqrt(STUDENT_DEGREES / (STUDENT_DEGREES - 2.0))
+        return np.asarray(rng.standard_t(STUDENT_DEGREES, (horizon, arms)) / deviation)
     noise = rng.standard_normal((horizon, arms))
     if violation.noise == "slips":
         slipped = rng.random((horizon, arms)) < SLIP_CHANCE
