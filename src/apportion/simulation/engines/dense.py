@@ -13,7 +13,6 @@ from apportion.policies.contract import Period, Policy, allocate
 from apportion.simulation.engines.batched import can_run_batched, play_batched
 from apportion.simulation.engines.records import (
     Generators,
-    Randomness,
     Trace,
     instance_record,
     make_schedule,
@@ -66,15 +65,15 @@ def play(policy: Any, sums: Any, memory: Any, instance: Any, schedule: Any, gene
 
 @kernel
 def play_block(
-    policy: Any, state: Any, memory: Any, instance: Any, schedule: Any, randomness: Any, traces: Any
+    policy: Any, state: Any, memory: Any, instance: Any, schedule: Any, own: Any, common: Any, traces: Any
 ) -> None:
-    """`play` for each stream of `randomness`; `memory` and `traces` have a row per run."""
-    own, noise = randomness.policy, randomness.noise
-    generators = Generators(own.generator, noise.generator, randomness.common)
+    """`play` for each stream of `own`; `memory` and `traces` have a row per run. `common` as in `Dense.run`."""
+    noise = own if common is None else common
+    generators = Generators(own.generator, noise.generator, common is not None)
     for run in range(len(own.seeds)):
         restart(own.generator, own.state, own.seeds[run])
-        if randomness.common:
-            restart(noise.generator, noise.state, noise.seeds[run])
+        if common is not None:
+            restart(common.generator, common.state, common.seeds[run])
         reset(state, memory[run])
         play(policy, state.sums, memory[run], instance, schedule, generators, trace_of(traces, run))
 
@@ -102,7 +101,6 @@ class Dense:
             compiled(play_batched)(self._prepared, self._instance, self._schedule, own, traces.regret, traces.reward)
             return memory
         state = policy_state(self._policy, self._arms)
-        randomness = Randomness(own, own if common is None else common, common is not None)
         with np.errstate(all="ignore"):
-            self._play(self._prepared, state, memory, self._instance, self._schedule, randomness, traces)
+            self._play(self._prepared, state, memory, self._instance, self._schedule, own, common, traces)
         return memory

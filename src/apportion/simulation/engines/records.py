@@ -17,7 +17,6 @@ from apportion._common.compiled import kernel
 from apportion.model.law import Instance
 from apportion.model.sums import Floats, rows_of, sums_over
 from apportion.policies.contract import Policy
-from apportion.simulation.engines.streams import Streams
 
 # Shares may miss 1 by rounding only.
 SUM_TOLERANCE: Final = 1e-9
@@ -65,14 +64,6 @@ class Generators(NamedTuple):
 
     policy: np.random.Generator
     noise: np.random.Generator
-    common: bool
-
-
-class Randomness(NamedTuple):
-    """Where a block of runs draws from: the `Generators` of each run, restarted at its stream."""
-
-    policy: Streams
-    noise: Streams
     common: bool
 
 
