@@ -47,17 +47,7 @@ class Task:
 
     def describe(self) -> dict[str, Any]:
         """Plain data that says everything about the task."""
-        return {
-            "policy": self.policy.to_dict(),
-            "instance": self.instance.to_dict(),
-            "horizon": self.horizon,
-            "checkpoints": list(self.checkpoints),
-            "variables": list(self.variables),
-            "seed": self.seed,
-            "replications": [self.first, self.last],
-            "common": self.common,
-            "engine": self.engine,
-        }
+        return {**vars(self), "policy": self.policy.to_dict(), "instance": self.instance.to_dict()}
 
     @property
     def runs(self) -> int:
