@@ -15,7 +15,7 @@ from apportion.allocation.decision import Decision, plain_memory
 from apportion.allocation.outcomes import Amounts, Outcomes, OutcomeUpdate, budget_amount, must_agree, read_outcomes
 from apportion.allocation.saved_state import fresh_seed, intact_state, plain_state, read_state, state_from_plain
 from apportion.allocation.split import Split
-from apportion.allocation.tickets import Ticket, Tickets
+from apportion.allocation.tickets import Ticket, Tickets, TicketStore
 from apportion.errors import Conflict, IncompatibleState
 from apportion.inference.learning import Learned, learned, sums_for
 from apportion.model.confidence import anytime_rho
@@ -30,7 +30,7 @@ VERSION = 1
 # The anytime interval is narrowest at about this many periods of even shares; it holds at any other time too.
 _TUNED_FOR_PERIODS = 20.0
 
-ReadTickets = Callable[[dict[str, Any], int], Tickets]
+ReadTickets = Callable[[dict[str, Any], int], TicketStore]
 """Makes the tickets from their saved state and the number of arms."""
 
 
@@ -82,7 +82,7 @@ class Allocator:
         robust: bool = False,
         level: float = 0.95,
         minimise: bool = False,
-        tickets: Tickets | None = None,
+        tickets: TicketStore | None = None,
     ) -> None:
         if not isinstance(policy, Policy):
             raise validation.refuse("policy", "a policy such as apportion.Odds(b=0.75)", policy)
@@ -100,7 +100,7 @@ class Allocator:
         count = len(self._arms.names)
         self._past = new_past(count, exponents_for(policy, b), half_life, window, robust)
         self._memory = policy.initial_memory(count)
-        self._tickets = Tickets() if tickets is None else tickets
+        self._tickets: TicketStore = Tickets() if tickets is None else tickets
         self._unit: float | None = None
         self._even_share = 1.0 / count
         self._records: dict[int, Any] = {}

@@ -1,7 +1,7 @@
 """Open splits and what has come back for them."""
 
 import math
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -61,11 +61,31 @@ class Ticket:
         return ticket
 
 
-class Tickets:
-    """The tickets by number, counted from 1: in memory all open ones, and the last of the completed.
+class TicketStore(Protocol):
+    """Where an allocator holds its tickets: in memory (`Tickets`), or in the database of a campaign."""
 
-    A campaign has its own kind, for a database (`apportion.campaigns.ticket_index`).
-    """
+    issued: int
+    """How many there ever were."""
+
+    @property
+    def open(self) -> tuple[int, ...]:
+        """The numbers of those with outcomes still to come."""
+
+    def issue(self, amounts: Floats) -> int:
+        """A new ticket's number."""
+
+    def find(self, number: int) -> Ticket:
+        """The ticket of that number; `UnknownName` with those there are."""
+
+    def settle(self, ticket: Ticket) -> None:
+        """Count a ticket with the open or the completed ones, as its outcomes say."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+
+
+class Tickets:
+    """The tickets by number, counted from 1: in memory all open ones, and the last of the completed."""
 
     def __init__(self) -> None:
         self.issued = 0  # how many there ever were

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from apportion._common import validation
-from apportion.allocation.tickets import Ticket, Tickets
+from apportion.allocation.tickets import Ticket
 from apportion.errors import IncompatibleState, UnknownName
 from apportion.model.sums import Floats
 
@@ -15,28 +15,28 @@ RECENT_NUMBERS = 50_000
 RECENT_TICKETS = 8
 
 
-class TicketIndex(Tickets):
+class TicketIndex:
     """Which tickets are open; what is in one is looked up by `fetch` when it is needed.
 
     So the state stays small however long a campaign runs, however many outcomes never come, and any ticket can be
-    amended, however old.
+    amended, however old. A `TicketStore`, as an allocator takes it.
     """
 
     def __init__(self) -> None:
-        super().__init__()
-        self._unsettled: set[int] = set()
+        self.issued = 0
+        self._open: set[int] = set()
         self._recent: dict[int, Ticket] = {}
         self.fetch: Callable[[int], Ticket] | None = None
 
     @property
     def open(self) -> tuple[int, ...]:
         """The numbers of those with outcomes still to come."""
-        return tuple(sorted(self._unsettled))
+        return tuple(sorted(self._open))
 
     def issue(self, amounts: Floats) -> int:
         """A new ticket's number."""
         self.issued += 1
-        self._unsettled.add(self.issued)
+        self._open.add(self.issued)
         self._remember(Ticket(self.issued, amounts))
         return self.issued
 
@@ -58,9 +58,9 @@ class TicketIndex(Tickets):
     def settle(self, ticket: Ticket) -> None:
         """Count a ticket with the open or the completed ones."""
         if ticket.complete:
-            self._unsettled.discard(ticket.number)
+            self._open.discard(ticket.number)
         else:
-            self._unsettled.add(ticket.number)
+            self._open.add(ticket.number)
 
     def _remember(self, ticket: Ticket) -> None:
         self._recent[ticket.number] = ticket
@@ -86,6 +86,6 @@ class TicketIndex(Tickets):
         for first, end in state["open"]:
             if not last < first <= end <= self.issued:
                 raise IncompatibleState("The saved state is damaged: its open tickets are out of order.")
-            self._unsettled.update(range(first, end + 1))
+            self._open.update(range(first, end + 1))
             last = end
         return self
