@@ -1,7 +1,5 @@
 """Proof that snapshots agree with the events."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """How a campaign begins: its name, the event of its creation, and a log of events taken in whole."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -11,8 +11,6 @@
 ============  ==========================================================================================
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Campaigns as files: everything as JSON or CSV and back, the history as CSV, and the import of old histories."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Forecasts: a campaign simulated forward from today's beliefs, and a backtest of policies on a history."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Files of a history (what was spent on each arm at each date, and what came back) and of outcomes, read."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from typing import NamedTuple

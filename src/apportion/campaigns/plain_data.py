@@ -1,7 +1,5 @@
 """Campaigns as plain data, the same for the command line and for the service."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

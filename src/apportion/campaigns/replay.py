@@ -1,7 +1,5 @@
 """A campaign once more, event by event, and on from there as it grows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Where a campaign stands, at one moment."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple

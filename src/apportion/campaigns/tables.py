@@ -1,7 +1,5 @@
 """Campaigns as tables in words, the same on a terminal and on a page."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Reading and writing one campaign: its state follows the database, and is changed by one writer at a time."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import threading

@@ -4,8 +4,6 @@ A client and a service of different releases understand each other: fields that 
 fields that an older one does not send are the default, or unknown (None, NaN, nothing).
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Mapping

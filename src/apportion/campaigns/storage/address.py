@@ -1,7 +1,5 @@
 """Where a database is: its URL from what the user gave, and its errors as sentences for people."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """The databases of this process: connections whose every commit is on disk when it returns, schemas, upgrades."""
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """Locks of the writers of one process: first come, first served, and never left taken by Ctrl-C."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 

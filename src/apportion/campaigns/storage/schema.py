@@ -1,7 +1,5 @@
 """The tables. `migrations/` makes them; the tests hold that both agree."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 
 REVISION = "0002"  # the newest revision in `migrations/versions`: what this release reads and writes

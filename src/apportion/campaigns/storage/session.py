@@ -1,7 +1,5 @@
 """The statements of one transaction: what is read and written of campaigns, events and snapshots."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple

@@ -8,8 +8,6 @@
 `apportion.testing.STORE_CHECKS` is the suite that a store must pass.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import threading

@@ -4,8 +4,6 @@ A secret is 256 random bits and is shown once. The database keeps its SHA-256 on
 use the service with what is in it. Random secrets of this length need no salt and no slow hash.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import secrets

@@ -1,7 +1,5 @@
 """The canvas that pictures are drawn on: a headline, a line of facts, panels, axes, and names beside the lines."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple

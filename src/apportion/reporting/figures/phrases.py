@@ -1,7 +1,5 @@
 """Numbers, labels and facts in words."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 from typing import Any

@@ -21,12 +21,7 @@ if TYPE_CHECKING:
 
 @picture_style()
 def shares_over_time(
-    result: Result,
-    *,
-    policy: str,
-    instance: str | None = None,
-    replication: int | None = None,
-    scale: str = "log",
+    result: Result, *, policy: str, instance: str | None = None, replication: int | None = None, scale: str = "log"
 ) -> Figure:
     """How a policy splits the resource, as stacked areas: the mean over the runs, or one `replication` (from 0).
 

@@ -1,7 +1,5 @@
 """The titles: one sentence that says what the numbers of a picture say."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

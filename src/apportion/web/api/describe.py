@@ -163,7 +163,7 @@ def _description(app: FastAPI) -> dict[str, Any]:
     for unused in ("HTTPValidationError", "ValidationError"):
         components["schemas"].pop(unused, None)
     components["securitySchemes"] = {
-        "token": {"type": "http", "scheme": "bearer", "description": "A token of `apportion token create`."},
+        "token": {"type": "http", "scheme": "bearer", "description": "A token of `apportion token create`."}
     }
     for operations in found["paths"].values():
         for method, operation in operations.items():

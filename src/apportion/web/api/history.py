@@ -56,8 +56,7 @@ def beliefs(
     name: Name,
     user: Reader,
     at: Annotated[
-        int | None,
-        Query(description="After that many events; now by default.", ge=1, le=LARGEST_WHOLE),
+        int | None, Query(description="After that many events; now by default.", ge=1, le=LARGEST_WHOLE)
     ] = None,
 ) -> Any:
     """Mean, anytime interval and probability of being best of every arm that was not removed."""

@@ -101,9 +101,7 @@ async def begin(definition: Any, longest: float | None = None) -> Run | Response
 
 @router.post("/runs", responses=_RESPONSES, summary="Run an experiment")
 async def run_experiment(
-    request: Request,
-    user: Writer,
-    body: Annotated[Experiment, Body(openapi_examples={"small": {"value": EXAMPLE}})],
+    request: Request, user: Writer, body: Annotated[Experiment, Body(openapi_examples={"small": {"value": EXAMPLE}})]
 ) -> Response:
     """Simulate policies on a world. Closing the connection stops it. No campaign is touched."""
     definition = body.model_dump(exclude_none=True)

@@ -103,12 +103,7 @@ else:
         name=(str, field("Any printable characters except / and \\.", example="ads", minLength=1, maxLength=200)),
         arms=(list[ArmName], field("The arms, each once.", example=["search", "social"], minItems=1)),
     )
-    ChangeSettings = _model(
-        "ChangeSettings",
-        "The settings to change; the rest stays.",
-        CHANGEABLE,
-        change=True,
-    )
+    ChangeSettings = _model("ChangeSettings", "The settings to change; the rest stays.", CHANGEABLE, change=True)
 
 
 class AskSplit(RequestModel):

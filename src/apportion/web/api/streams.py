@@ -19,8 +19,7 @@ from apportion.web.streams import HEADERS, Changes
 router = APIRouter(prefix=PREFIX, tags=["service"])
 
 Since = Annotated[
-    str | None,
-    Query(description="The version that you have: another one is sent at once.", max_length=40),
+    str | None, Query(description="The version that you have: another one is sent at once.", max_length=40)
 ]
 
 _STREAM: dict[int | str, dict[str, Any]] = {

@@ -162,8 +162,6 @@ def log_settings(level: str) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"lines": {"()": JsonLines}},
-        "handlers": {
-            "lines": {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"},
-        },
+        "handlers": {"lines": {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"}},
         "loggers": dict.fromkeys(("apportion", "uvicorn", "uvicorn.error"), own),
     }

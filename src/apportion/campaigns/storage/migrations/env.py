@@ -1,7 +1,5 @@
 """Alembic's entry: runs the migrations on the connection it was handed."""
 
-from __future__ import annotations
-
 from alembic import context
 
 from apportion.campaigns.storage.schema import metadata
