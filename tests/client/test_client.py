@@ -82,8 +82,8 @@ def same(one, other):
 
 VERBS = [name for name in vars(CampaignVerbs) if not name.startswith("_")] + ["name"]
 # What the protocol itself says by other verbs, where a class has no quicker code of its own.
-DERIVED = {"add_arm", "pause_arm", "resume_arm", "remove_arm", "bound_arm", "period", "version", "open_tickets",
-           "unit", "expected_regret"}  # fmt: skip
+ARM_VERBS = {"add_arm", "pause_arm", "resume_arm", "remove_arm", "bound_arm", "expected_regret"}
+DERIVED = {ap.Campaign: ARM_VERBS, RemoteCampaign: {*ARM_VERBS, "period", "version", "open_tickets", "unit"}}
 
 
 @pytest.mark.parametrize("cls", [ap.Campaign, RemoteCampaign])
@@ -94,7 +94,7 @@ def test_campaign_and_remote_campaign_have_the_verbs_of_the_protocol(cls, verb):
         assert CampaignVerbs.__annotations__ == {"name": "str"}
         return
     own, agreed = inspect.getattr_static(cls, verb), inspect.getattr_static(CampaignVerbs, verb)
-    assert own is not agreed or verb in DERIVED
+    assert own is not agreed or verb in DERIVED[cls]
     assert type(own) is type(agreed)
     if isinstance(agreed, property):
         own, agreed = own.fget, agreed.fget
