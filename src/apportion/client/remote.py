@@ -1,5 +1,7 @@
 """A campaign in a service, with the verbs of `Campaign`."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Unpack
 
