@@ -14,19 +14,17 @@ from rich.table import Column, Table
 from apportion._common import optional
 from apportion.reporting.html import shown
 from apportion.studies.leaderboard import SUITE, fresh_suite, run_leaderboard
-from apportion.studies.leaderboard.page import write_folder
 from apportion.studies.page import with_error
-from apportion.studies.paper import FULL, QUICK, SECTIONS, reproduce
-from apportion.studies.paper.run import DATA as PAPER_DATA
-from apportion.studies.paper.run import HTML
 from apportion.studies.robustness import BY_KEY, POLICIES, WORLDS, Study, run_study
 from apportion.studies.robustness.findings import verdict
-from apportion.studies.robustness.page import DATA, write_study
 from apportion.studies.robustness.run import QUICK_HORIZON, QUICK_RUNS
 
 
 def show_reproduction(quick: bool, out: Path, seed: int, as_json: bool) -> None:
     """Run what is missing, write the report, and say where it is and what each section cost."""
+    from apportion.studies.paper import FULL, QUICK, SECTIONS, reproduce
+    from apportion.studies.paper.run import DATA, HTML
+
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
                TextColumn("left"), TimeRemainingColumn())  # fmt: skip
     # The cost of a step is known roughly, so the time left is an estimate over the last ten minutes.
@@ -36,9 +34,9 @@ def show_reproduction(quick: bool, out: Path, seed: int, as_json: bool) -> None:
             out, sizes=QUICK if quick else FULL, seed=seed,
             on_step=lambda words, done: bar.update(task, description=words, completed=done),
         )  # fmt: skip
-    sections = json.loads((out / PAPER_DATA).read_text(encoding="utf-8"))["sections"]
+    sections = json.loads((out / DATA).read_text(encoding="utf-8"))["sections"]
     seconds = {section.name: sections[section.name]["seconds"] for section in SECTIONS}
-    files = {"markdown": str(path), "html": str(out / HTML), "data": str(out / PAPER_DATA)}
+    files = {"markdown": str(path), "html": str(out / HTML), "data": str(out / DATA)}
     if as_json:
         print(json.dumps({**files, "seconds": seconds}, indent=2))
         return
@@ -68,6 +66,8 @@ def show_leaderboard(
             command=f"apportion leaderboard{asked} --out {out}", on_case=lambda case: bar.advance(task),
         )  # fmt: skip
     if out is not None:
+        from apportion.studies.leaderboard.page import write_folder
+
         write_folder(out)
     ranking = board.ranking().reset_index()
     if as_json:
@@ -84,13 +84,17 @@ def show_leaderboard(
 
 def show_robustness(quick: bool, seed: int, workers: int, out: Path | None, as_json: bool) -> None:
     """Play every violation and print the table; with `out` write the data, the page and the picture too."""
+    path = None
     if out is not None:
         optional.require("plot", "`--out`")  # before the work, not after it
+        from apportion.studies.robustness.page import DATA, write_study
+
+        path = out / DATA
     size: dict[str, Any] = {"horizon": QUICK_HORIZON, "runs": QUICK_RUNS} if quick else {}
     with _progress() as bar:
         task = bar.add_task("policies under violated assumptions", total=None)
         study = run_study(
-            seed=seed, workers=workers, path=None if out is None else out / DATA, **size,
+            seed=seed, workers=workers, path=path, **size,
             on_cell=lambda done, total: bar.update(task, completed=done, total=total),
         )  # fmt: skip
     if out is not None:

@@ -96,7 +96,7 @@ def describe_policy(cls: type[Policy]) -> dict[str, Any]:
     """One policy for the page.
 
     >>> [(p["name"], p["kind"]) for p in describe_policy(find_policy("UCB"))["parameters"]]
-    [('index', 'choice'), ('sigma', 'number'), ('horizon', 'number')]
+    [('index', 'choice'), ('sigma', 'number'), ('horizon', 'whole')]
     """
     own = [parameter for parameter in parameters(cls) if parameter.name not in NOT_OFFERED]
     ordered = sorted(own, key=lambda parameter: parameter.name in TRUTHS)  # what is the policy's own comes first
