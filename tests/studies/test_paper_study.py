@@ -193,7 +193,7 @@ def test_the_key_follows_the_code_that_counts():
 
 
 def test_the_command_writes_the_report_and_says_where(folder, monkeypatch):
-    monkeypatch.setattr("apportion.cli.studies.QUICK", SIZES)
+    monkeypatch.setattr("apportion.studies.paper.QUICK", SIZES)
     found = CliRunner().invoke(app, ["reproduce", "--quick", "--out", str(folder), "--json"])
     assert found.exit_code == 0
     files = json.loads(found.stdout)
