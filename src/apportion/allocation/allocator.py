@@ -224,11 +224,14 @@ class Allocator:
             shares = wanted if low is None else feasible.project(wanted, low, high, names)
             given = feasible.amounts(shares, amount, low=low, high=high, step=self.step, rng=self._rng, names=names)
             after = self._rng.bit_generator.state
-        finally:
+            drawn = None if after == before else dict(after)
+        except BaseException:
+            self._rng.bit_generator.state = before
+            raise
+        if drawn is not None:
             self._rng.bit_generator.state = before
         memory = memory if active is None else _placed(memory, active, self._memory)
-        changed = not np.array_equal(memory, self._memory, equal_nan=True)
-        drawn = None if after == before else dict(after)
+        changed = memory.tobytes() != self._memory.tobytes()
         return Decision(period.number, amount, names, active, wanted, shares, given, memory, changed, drawn)
 
     def tell(self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None) -> None:
