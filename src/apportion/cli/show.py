@@ -119,6 +119,7 @@ def show_split(campaign: Campaign, split: Split, as_json: bool) -> None:
 
 def show_status(status: Status, as_json: bool) -> None:
     """Print where a campaign stands."""
+    from apportion.campaigns.status import return_heading
     from apportion.campaigns.tables import status_rows
 
     if as_json:
@@ -126,7 +127,8 @@ def show_status(status: Status, as_json: bool) -> None:
         return
     settings = status.settings
     title = f"{status.name}: {settings.policy}, {counted(status.period, 'period')}"
-    grid(title, *status_rows(status), unbroken=("state",))
+    note = f"{return_heading(settings)} is an estimate; it can differ from all results divided by all amounts."
+    grid(title, *status_rows(status), note, unbroken=("state",))
     budget = f"{readable(settings.budget)} {settings.unit or ''}".rstrip()
     # What is learned has its own sentence among the notes.
     noise = f"; b = {settings.b:g}; σ = {readable(settings.sigma)}" if status.beliefs.learned is None else ""
