@@ -59,7 +59,8 @@ def test_no_split_of_a_grid_is_better(c, means):
 @given(means_of_any_size, st.one_of(st.sampled_from(EXPONENTS), st.floats(1e-6, 1.0)), st.floats(1e-12, 1e12))
 def test_shares_add_up_and_have_the_value_for_means_and_budgets_of_any_size(means, c, budget):
     shares = split(means, c)
-    assert (shares >= 0.0).all() and abs(shares.sum() - 1.0) < 1e-14
+    assert (shares >= 0.0).all()
+    assert abs(shares.sum() - 1.0) < 1e-14
     assert max(means) <= 0.0 or not shares[np.array(means) <= 0.0].any()
     value = best_value(means, c, budget)
     assert math.isfinite(value)
@@ -78,4 +79,5 @@ def test_the_kernels_give_the_same_plain_and_compiled(means, c):
 def test_close_to_one_the_shares_come_to_those_at_one():
     means = (1.0, 1.0, 0.999)
     found = [split(means, 1 - 10.0**-digits)[2] for digits in range(2, 10)]
-    assert found == sorted(found, reverse=True) and found[-1] == 0.0
+    assert found == sorted(found, reverse=True)
+    assert found[-1] == 0.0

@@ -1,11 +1,11 @@
 """What the law of returns μ·A^c makes best: the optimal split of a budget, and its value.
 
-An arm given the amount A returns μ·A^c on average, 0 < c ≤ 1. For c < 1 returns diminish: the budget M is split so that
-every arm has the same marginal return, x_i = M·a_i with a_i = μ_i^e / Σ μ_j^e, e = 1/(1−c), and the value is
+An arm given the amount A returns μ·A^c on average, 0 < c ≤ 1. For c < 1 returns diminish: the budget M is split so
+that every arm has the same marginal return, x_i = M·a_i with a_i = μ_i^e / Σ μ_j^e, e = 1/(1−c), and the value is
 V(M) = M^c·(Σ μ_j^e)^(1−c). As c → 1 the best arm gets all; at c = 1 the best share evenly.
 
-An arm with μ ≤ 0 gets nothing while another mean is positive. Where none is, the budget must be spent all the same: for
-c < 1 losses diminish too, so it all goes to one arm with the largest mean.
+An arm with μ ≤ 0 gets nothing while another mean is positive. Where none is, the budget must be spent all the same:
+for c < 1 losses diminish too, so it all goes to one arm with the largest mean.
 """
 
 import math
@@ -21,9 +21,9 @@ _SMALLEST_WEIGHT: Final = 1e-18
 def best_shares(means: Any, c: float, shares: Any) -> None:
     """a_i = μ_i^e / Σ μ_j^e, e = 1/(1−c), into `shares`: the optimal split of one unit, without bounds.
 
-    Computed as exp(e·log(μ_i/max)), which c → 1 underflows to 0 and never to NaN. Shares below 1e-18 of the largest are
-    0, as are those of means ≤ 0. At c = 1 the arms with the largest mean share evenly, and so they do where it is 0;
-    where it is negative and c < 1 the first of them gets all, since −x^c is cheaper whole than in parts.
+    Computed as exp(e·log(μ_i/max)), which for c → 1 underflows to 0 and is never NaN. Shares below 1e-18 of the
+    largest are 0, as are those of means ≤ 0. At c = 1 the arms with the largest mean share evenly, and so they do
+    where it is 0; where it is negative and c < 1 the first of them gets all: −x^c is cheaper whole than in parts.
 
     >>> shares = [0.0, 0.0, 0.0]
     >>> best_shares([2.0, 1.0, -1.0], 0.5, shares)
