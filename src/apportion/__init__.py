@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from apportion.inference.fit import fit_noise as fit_noise
     from apportion.model import confidence as confidence
     from apportion.model import estimators as estimators
+    from apportion.model import response as response
     from apportion.model.exact_sums import Statistics as Statistics
     from apportion.model.law import Instance as Instance
     from apportion.model.noise import *
@@ -75,6 +76,7 @@ _MODULES = {
     "feasible": "apportion.allocation.feasible",
     "figures": "apportion.reporting.figures",
     "report": "apportion.reporting.html",
+    "response": "apportion.model.response",
     "testing": "apportion.testing",
     "theory": "apportion.theory",
 }
