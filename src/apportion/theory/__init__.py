@@ -5,13 +5,14 @@ concentration (in `apportion.model.confidence` and `apportion.model.cone`), Theo
 successive elimination (`elimination`), Lemma 2 its stopping-time lemma (`stopping_times`), Theorem 3
 gap-dependent lower bound (`lower_bounds`), Theorem 4 upper bound of Algorithm 2, epsilon-greedy (`greedy`),
 Table 1 (`table`), the model itself (`law`). Beyond the paper: adaptive elimination (`adaptive`), floors (`floors`),
-what no policy can beat (`least`).
+what no policy can beat (`least`), diminishing returns (`diminishing`).
 Where the printed statement fails, `form="printed"` still evaluates it, and the default is the corrected one.
 Each function refuses parameters that its theorem does not cover. A bound that is too large for a float is `inf`,
 never NaN.
 """
 
 from apportion.theory.adaptive import adaptive_regret_bound, race_failure_probability
+from apportion.theory.diminishing import bent_constant, split_error_loss, wrong_exponent_factor
 from apportion.theory.elimination import elimination_regret_bound, printed_elimination_regret
 from apportion.theory.floors import floor_exponent, floor_regret_bound
 from apportion.theory.greedy import greedy_exponent, greedy_regret_bound
@@ -28,10 +29,10 @@ from apportion.theory.stopping_times import (
 from apportion.theory.table import TABLE_1, Rate, regret_rate
 
 __all__ = [
-    "TABLE_1", "Precision", "Rate", "Toy", "adaptive_regret_bound", "asymptotic_lower_bound", "divergence",
-    "elimination_regret_bound", "example_precision", "floor_exponent", "floor_regret_bound", "greedy_exponent",
-    "greedy_regret_bound", "hard_instances", "information_rate", "least_regret", "minimax_lower_bound",
-    "printed_elimination_regret", "race_failure_probability", "regret_rate", "stopping_time_constant",
-    "stopping_time_maximiser", "stopping_time_maximum", "stopping_time_printed_bound", "stopping_time_sum",
-    "toy_example",
+    "TABLE_1", "Precision", "Rate", "Toy", "adaptive_regret_bound", "asymptotic_lower_bound", "bent_constant",
+    "divergence", "elimination_regret_bound", "example_precision", "floor_exponent", "floor_regret_bound",
+    "greedy_exponent", "greedy_regret_bound", "hard_instances", "information_rate", "least_regret",
+    "minimax_lower_bound", "printed_elimination_regret", "race_failure_probability", "regret_rate",
+    "split_error_loss", "stopping_time_constant", "stopping_time_maximiser", "stopping_time_maximum",
+    "stopping_time_printed_bound", "stopping_time_sum", "toy_example", "wrong_exponent_factor",
 ]  # fmt: skip

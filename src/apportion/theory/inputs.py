@@ -23,6 +23,16 @@ def gaps_of(means: Any) -> tuple[float, ...]:
     return tuple(best - value for value in values)
 
 
+def noise_scales(sigma: Any, arms: int) -> tuple[float, ...]:
+    """σ of every arm, from one number for all or one for each."""
+    if not hasattr(sigma, "__iter__"):
+        return (number("sigma", sigma, above=0.0),) * arms
+    scales = tuple(number(f"sigma[{arm}]", scale, above=0.0) for arm, scale in enumerate(numbers("sigma", sigma)))
+    if len(scales) != arms:
+        raise refuse("sigma", f"a number, or one for each of {arms} arms", sigma)
+    return scales
+
+
 def exponential(x: float) -> float:
     """exp(x), infinite instead of an error where it is too large."""
     return math.exp(x) if x < 709.0 else math.inf

@@ -4,23 +4,35 @@ import math
 from collections.abc import Sequence
 
 from apportion._common.validation import choice, number, refuse, whole
-from apportion.theory.inputs import gaps_of, setting
+from apportion.theory.inputs import gaps_of, noise_scales, setting
 
 
-def minimax_lower_bound(arms: int, horizon: int, b: float, sigma: float = 1.0, constant: str = "printed") -> float:
-    """Theorem 1: some instance has R ≥ c σ (K−1)^(1 − max(b, 1/2)) √T, for every policy.
+def minimax_lower_bound(
+    arms: int, horizon: int, b: float, sigma: float | Sequence[float] = 1.0, constant: str = "printed"
+) -> float:
+    """Theorem 1: some instance has R ≥ c σ (K−1)^(1−m) √T, m = max(b, 1/2), for every policy.
 
     Gaussian noise, T ≥ K, any b in [0, 1]. c = 1/27 as printed; `constant="sharp"` is exp(−1/2)/16 = 0.0379,
     what the argument gives. With one arm there is no regret, and the bound is 0.
 
+    With a σ per arm, beyond the paper, σ (K−1)^(1−m) becomes (Σ σ_j^(1/(1−m)))^(1−m), at b = 1 the largest σ. The sum
+    leaves out the arm with the smallest σ: the argument gives one arm the mean D, any of them, and raises the one
+    among the others with the least E S_j / σ_j^(1/(1−m)).
+
     >>> round(minimax_lower_bound(arms=10, horizon=10_000, b=0.75), 4)
     6.415
+    >>> round(minimax_lower_bound(arms=3, horizon=10_000, b=0.5, sigma=[3.0, 1.0, 4.0]), 4)      # √(3² + 4²) = 5
+    18.5185
     """
-    arms, horizon, b, sigma = setting(arms, horizon, b, sigma)
+    arms, horizon, b, _ = setting(arms, horizon, b, 1.0)
+    scales = sorted(noise_scales(sigma, arms))[1:]
     c = 1 / 27 if choice("constant", constant, ("printed", "sharp")) == "printed" else math.exp(-0.5) / 16
-    if arms == 1:
+    if not scales:
         return 0.0  # the formula would say 0^0 = 1 at b = 1
-    return c * sigma * math.pow(arms - 1, 1 - max(b, 0.5)) * math.sqrt(horizon)
+    largest, rest = scales[-1], 1 - max(b, 0.5)
+    # At b = 1 every sum has the power 0: the largest σ alone.
+    relative = math.fsum(math.pow(scale / largest, 1 / rest) for scale in scales) if rest > 0.0 else 1.0
+    return c * largest * math.pow(relative, rest) * math.sqrt(horizon)
 
 
 def hard_instances(
