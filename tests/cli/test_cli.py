@@ -76,9 +76,25 @@ def test_theory_knows_the_phase_transition(b, advice):
     assert facts[0]["value"] == advice
 
 
+def test_theory_of_given_means_with_diminishing_returns():
+    done = apportion("theory", "--means", "1,0.5,0.5,0.5,0.5", "--b", "0.5", "--c", "0.5", "--json")
+    facts = json.loads(done.stdout)
+    assert (facts["arms"], facts["c"], facts["means"]) == (5, 0.5, [1.0, 0.5, 0.5, 0.5, 0.5])
+    values = {fact["what"]: fact["value"] for fact in facts["facts"]}
+    assert values["pool or divide"] == "divide"
+    assert values["optimal split"] == "50.0%, 12.5%, 12.5%, 12.5%, 12.5%"
+    assert values["regret ÷ log T of the best policies"] == pytest.approx(2**0.5)
+    assert "no policy's worst case is below" not in values  # the paper's theorems are of returns in proportion
+    proportional = json.loads(apportion("theory", "--means", "1, 0.5, 0.5", "--b", "0.5", "--json").stdout)
+    assert {fact["what"]: fact["value"] for fact in proportional["facts"]}["regret ÷ log T is at least"] == 8.0
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
+        (("--c", "0"), "`c` must be a number in (0, 1]; got 0.0."),
+        (("--means", "1,a"), "`means` must be numbers separated by commas; got '1,a'."),
+        (("--means", "1,nan"), "`means` must be finite numbers; got nan."),
         (("--b", "1.3"), "`b` must be a number in [0, 1]; got 1.3."),
         (("--b", "nan"), "`b` must be a number in [0, 1]; got nan."),
         (("--sigma", "0"), "`sigma` must be a number above 0; got 0.0."),

@@ -43,9 +43,10 @@ def test_toy_example_prefers_dividing_above_a_half():
 
 
 def test_toy_example_follows_from_the_information():
-    for b in (0.1, 0.5, 0.9):
-        information = 7 * theory.information_rate(1 / 7, b)
-        assert theory.toy_example(7, b).dividing == pytest.approx(1 / information)
+    for b, c in itertools.product((0.1, 0.5, 0.9), (0.3, 0.7, 1.0)):
+        information = 7 * theory.information_rate(1 / 7, b, c)
+        assert theory.toy_example(7, b, c=c).dividing == pytest.approx(1 / information)
+    assert theory.toy_example(7, 0.25, c=0.75) == (1.0, 1.0)  # the transition is where c − b is a half
 
 
 def test_divergence_is_the_sum_of_gaussian_divergences_over_periods():

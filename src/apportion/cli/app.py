@@ -56,19 +56,23 @@ def demo(
 
 @app.command()
 def theory(
-    arms: Annotated[int, typer.Option(help="How many arms.", min=2)] = 10,
+    arms: Annotated[int, typer.Option(help="How many arms, where their means are not given.", min=2)] = 10,
     horizon: Annotated[float, typer.Option(help="How many periods; 1e4 is fine.")] = 1e4,
     b: Annotated[float, typer.Option(help="Noise exponent: the standard deviation grows as amount^b.")] = 0.75,
     sigma: Annotated[float, typer.Option(help="Noise scale σ: the standard deviation at an amount of 1.")] = 1.0,
+    c: Annotated[float, typer.Option(help="Return exponent: the mean return grows as amount^c.")] = 1.0,
+    means: Annotated[
+        str | None, typer.Option(help="The arms' mean returns of one unit, separated by commas.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
-    """What theory says about a setting: rates, lower and upper bounds.
+    """What theory says about a setting: rates, lower and upper bounds; with the means also the optimal split.
 
-    Example: apportion theory --arms 10 --horizon 1e4 --b 0.75
+    Example: apportion theory --means 1,0.5,0.5 --horizon 1e4 --b 0.5 --c 0.7
     """
     from apportion.cli.theory import show_theory
 
-    show_theory(arms, horizon, b, sigma, json)
+    show_theory(arms, horizon, b, sigma, c, means, json)
 
 
 @app.command()

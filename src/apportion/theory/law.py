@@ -28,29 +28,32 @@ class Precision(NamedTuple):
     information: float
 
 
-def information_rate(share: float, b: float) -> float:
-    """A^(2 − 2b), what one period at share A adds to the information about an arm; 0 at A = 0, for every b.
+def information_rate(share: float, b: float, c: float = 1.0) -> float:
+    """A^(2c − 2b), what one period at share A adds to the information about an arm; 0 at A = 0, for every b.
 
-    Concave in A for b > 1/2 (divide), convex for b < 1/2 (pool), linear at 1/2: the phase transition.
+    Concave in A for c − b < 1/2 (divide), convex for c − b > 1/2 (pool), linear at 1/2: the phase transition, which
+    for the paper's c = 1 is at b = 1/2. For b > c a smaller share tells more, without limit.
 
-    >>> information_rate(0.25, 0.75), information_rate(0.0, 1.0)
-    (0.5, 0.0)
+    >>> information_rate(0.25, 0.75), information_rate(0.25, 0.25, c=0.5), information_rate(0.0, 1.0)
+    (0.5, 0.5, 0.0)
     """
     share = number("share", share, low=0.0)
     b = number("b", b, low=0.0, high=1.0)
-    return 0.0 if share == 0.0 else exponential((2 - 2 * b) * math.log(share))
+    c = number("c", c, above=0.0, high=1.0)
+    return 0.0 if share == 0.0 else exponential((2 * c - 2 * b) * math.log(share))
 
 
-def toy_example(arms: int, b: float, sigma: float = 1.0) -> Toy:
-    """Pooling, one arm each period: σ². Dividing, 1/K to each arm each period: σ² K^(1 − 2b).
+def toy_example(arms: int, b: float, sigma: float = 1.0, c: float = 1.0) -> Toy:
+    """Pooling, one arm each period: σ². Dividing, 1/K to each arm each period: σ² K^(2c − 2b − 1).
 
     >>> toy_example(arms=4, b=1.0)
     Toy(pooling=1.0, dividing=0.25)
     """
     arms = whole("arms", arms, low=1)
     b = number("b", b, low=0.0, high=1.0)
+    c = number("c", c, above=0.0, high=1.0)
     sigma = number("sigma", sigma, above=0.0)
-    return Toy(sigma * sigma, sigma * sigma * math.pow(arms, 1 - 2 * b))
+    return Toy(sigma * sigma, sigma * sigma * math.pow(arms, 2 * c - 1 - 2 * b))
 
 
 def divergence(
