@@ -218,7 +218,7 @@ def _filled_in_order(means: Floats, budget: float, c: float, low: Floats, high: 
 
     They do not where c < 1 and the mean is negative: losses diminish, so one arm takes what it can before the next.
     """
-    order = np.argsort(-means, kind="stable")
+    order = np.argsort(-means, kind="stable" if c < 1.0 else None)  # at c = 1 ties need no order, and it takes half
     room = np.cumsum((high - low)[order])
     last = min(int(np.searchsorted(room, budget - float(low.sum()))), means.size - 1)
     out = low.copy()

@@ -156,7 +156,7 @@ def _settle(missing: float, arms: Any, low: Any, high: Any, amounts: Any) -> flo
 
 @kernel
 def _added(total: float, lost: float, term: float) -> tuple[float, float]:
-    """A sum with one term more, non-negative like it, and what rounding has lost so far (Neumaier)."""
+    """A sum with one term more, and what rounding has lost of it so far (Knuth's two-sum, which needs no branch)."""
     result = total + term
-    lost += (total - result) + term if total >= term else (term - result) + total
-    return result, lost
+    taken = result - total
+    return result, lost + ((total - (result - taken)) + (term - taken))
