@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
@@ -130,6 +130,7 @@ def test_a_convex_solver_finds_nothing_better(c):
     st.floats(1e-12, 1e12),
     st.floats(0.0, 1.0),
 )
+@example(means=[1.0, 2.0, 1.0, 3.0, 1.0, 1.0], c=1 - 1e-16, seed=1, scale=1.0, where=1.0)
 def test_marginal_returns_are_equal_but_for_arms_at_a_bound(means, c, seed, scale, where):
     rng = np.random.default_rng(seed)
     low = scale * rng.random(len(means)) * (rng.random(len(means)) < 0.5)
@@ -144,6 +145,35 @@ def test_marginal_returns_are_equal_but_for_arms_at_a_bound(means, c, seed, scal
     given_up = marginal_return(means, found, c)[found > low + little]
     gained = marginal_return(means, found + little, c)[found < high - little]
     assert given_up.min(initial=math.inf) * (1 + 1e-9) >= gained.max(initial=0.0)
+
+
+@given(means_of_any_size, st.sampled_from(EXPONENTS), st.integers(0, 2**32), st.floats(1e-12, 1e12))
+@example(means=[1.0], c=0.001, seed=2, budget=1.0)  # the maxima add up to the budget, less a last bit
+@example(means=[1.0, 55.0, 1.0, 0.0], c=1 - 1e-16, seed=540034, budget=1.0)  # break points that are rounded by e²
+def test_between_bounds_amounts_add_up_for_means_of_any_sign_and_size(means, c, seed, budget):
+    rng = np.random.default_rng(seed)
+    middle = rng.dirichlet(np.full(len(means), 0.3)) * budget  # a split that the bounds admit
+    low = middle * rng.choice([0.0, 0.5, 1.0], len(means))
+    high = middle * rng.choice([1.0, 2.0, 1e9, math.inf], len(means), p=[0.5, 0.3, 0.1, 0.1])
+    high[np.isnan(high)] = math.inf
+    found = optimal_split(means, budget, c, low, high)
+    assert ((found >= low) & (found <= high)).all()
+    assert math.fsum(found) == pytest.approx(budget, rel=1e-15 * (1 + len(means)))
+    reached, rounding = returns(means, c, found), 1e-9 * max(map(abs, means)) * budget**c + 1e-300
+    assert abs(reached - value(means, budget, c, low, high)) <= rounding
+    if c == 1.0 or min(means) >= 0.0:  # where it is the best, it is no worse than the split that the bounds came from
+        assert reached >= returns(means, c, middle) - rounding
+
+
+@pytest.mark.parametrize("c", [0.3, 0.7, 1.0])
+@pytest.mark.parametrize("means", [(1.0, 0.7, 0.3), (2.0, 2.0, -1.0), (-3.0, 1.0, 0.0)])
+def test_no_split_of_a_grid_between_bounds_is_better(c, means):
+    low, high, steps = (0.1, 0.0, 0.2), (0.5, 0.4, 0.9), 40
+    best = value(means, 1.0, c, low, high)
+    for first, second in itertools.product(range(4, 21), range(17)):
+        point = (first / steps, second / steps, (steps - first - second) / steps)
+        if 0.2 <= point[2] <= 0.9:
+            assert returns(means, c, point) <= best + 1e-14
 
 
 @pytest.mark.parametrize("c", EXPONENTS)

@@ -151,7 +151,7 @@ def optimal_split(
     gaining = given > 0.0
     losing = ~gaining
     out = np.where(gaining, most, least)
-    if float(out.sum()) >= total:
+    if float(out.sum()) >= total or not losing.any():
         logs = np.log(np.maximum(given[gaining] / given.max(), _SMALLEST_FLOAT)) / (1.0 - c)
         out[gaining] = _filled(logs, total - float(least[losing].sum()), least[gaining], most[gaining])
     else:

@@ -49,7 +49,7 @@ def bounded_amounts(logs: Any, budget: float, low: Any, high: Any, amounts: Any)
     # may be at `above`, with such arms in between: the free ones must not grow beyond what they have there.
     most = math.exp(min(above + top, LARGEST_LOG)) if free > 0.0 else 0.0
     scale = min((budget - held) / (free + free_lost), most) if free > 0.0 else 0.0
-    leaving, growing = np.empty(arms, np.int64), np.empty(arms, np.int64)
+    turning, growing = np.empty(arms, np.int64), np.empty(arms, np.int64)  # held but about not to be, and free
     few, many = 0, 0
     total, lost = held, 0.0
     for arm in range(arms):
@@ -58,13 +58,14 @@ def bounded_amounts(logs: Any, budget: float, low: Any, high: Any, amounts: Any)
             many += 1
             amounts[arm] = min(max(scale * amounts[arm], low[arm]), high[arm])
             total, lost = _added(total, lost, amounts[arm])
-        elif leaves[arm] == above:
-            leaving[few] = arm
+        elif leaves[arm] == above or arrives[arm] == below:
+            turning[few] = arm
             few += 1
     missing = (budget - total) - lost
     if scale == most:
-        missing = _settle(missing, leaving[:few], low, high, amounts)
-    _settle(missing, growing[:many], low, high, amounts)
+        missing = _settle(missing, turning[:few], low, high, amounts)
+    missing = _settle(missing, growing[:many], low, high, amounts)
+    _settle(missing, turning[:few], low, high, amounts)
 
 
 @kernel
