@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from apportion.model.law import Instance as Instance
     from apportion.model.noise import *
     from apportion.model.sums import Sums as Sums
+    from apportion.model.world import World as World
     from apportion.policies.registry import *
     from apportion.reporting import figures as figures
     from apportion.reporting import html
@@ -61,6 +62,7 @@ _HOMES = {
     "apportion.inference.fit": ("BurnInFit", "NoiseFit", "burn_in_design", "fit_burn_in", "fit_noise"),
     "apportion._common.compiled": ("kernel",),
     "apportion.model.law": ("Instance",),
+    "apportion.model.world": ("World",),
     "apportion.campaigns.campaign": ("Campaign",),
     "apportion.inference.best_probabilities": ("best_probabilities",),
     "apportion.allocation.split": ("Split",),

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from apportion._common.compiled import compiled
 from apportion.errors import ApportionError, InvalidValue
 from apportion.model import law
-from apportion.model.law import Instance, outcome
+from apportion.model import world as worlds
+from apportion.model.law import AmountTerms, Instance, returned
 from apportion.model.noise import (
     Batch,
     CentredBernoulli,
@@ -214,13 +215,14 @@ def test_an_unknown_family_lists_the_known(value):
 # --- the law -----------------------------------------------------------------------------------------------
 
 
-def plain_and_compiled(noise, b, amounts, bits=np.random.PCG64):
+def plain_and_compiled(noise, b, amounts, bits=np.random.PCG64, c=1.0, sigma=1.7):
     results = []
-    for draw in (law._draw_rows, compiled(law._draw_rows)):
+    instance = Instance(np.linspace(-1.0, 1.0, amounts.shape[1]), b, sigma, c, noise)
+    for play in (worlds.play_amounts, compiled(worlds.play_amounts)):
         rng = np.random.Generator(bits(5))
-        out = np.empty(amounts.shape)
-        draw(np.linspace(-1.0, 1.0, amounts.shape[1]), b, 1.7, noise, amounts, rng, out)
-        results.append((out, rng.bit_generator.state))
+        played = worlds.Played(np.full(amounts.shape, np.nan), *(np.zeros(len(amounts)) for _ in range(3)))
+        play(instance.record(), 0, amounts, np.zeros(0), rng, played)
+        results.append((np.column_stack(played), rng.bit_generator.state))
     return results
 
 
@@ -233,6 +235,8 @@ def test_plain_equals_compiled_bit_for_bit(noise):
             (plain, state), (machine, machine_state) = plain_and_compiled(noise, b, amounts, bits)
             np.testing.assert_array_equal(plain, machine)
             np.testing.assert_equal(state, machine_state)
+    (plain, _), (machine, _) = plain_and_compiled(noise, 0.4, amounts, c=0.7, sigma=(0.1, 1.0, 2.0, 3.0, 4.0))
+    np.testing.assert_allclose(plain, machine, rtol=1e-14)
 
 
 @each_family()
@@ -249,7 +253,7 @@ def test_a_block_is_its_rows_drawn_in_turn(noise):
 
 def test_a_large_block_runs_compiled_with_the_same_numbers():
     world = Instance((0.2, 0.9), b=0.6)
-    amounts = np.random.default_rng(1).dirichlet(np.ones(2), size=law._COMPILE_FROM)
+    amounts = np.random.default_rng(1).dirichlet(np.ones(2), size=worlds._COMPILE_FROM)
     head = world.draw_block(amounts[:50], np.random.default_rng(8))
     np.testing.assert_array_equal(world.draw_block(amounts, np.random.default_rng(8))[:50], head)
 
@@ -261,7 +265,7 @@ def test_an_arm_without_resource_is_not_observed_and_draws_nothing(noise, b):
     all_, some = np.random.default_rng(4), np.random.default_rng(4)
     outcomes = world.draw([0.0, 0.4, -0.0], some)
     assert np.isnan(outcomes[[0, 2]]).all()
-    assert outcomes[1] == outcome(0.6, 0.4**b * 1.0, noise, 0.4, all_)
+    assert outcomes[1] == returned(0.6, 1.0, noise, AmountTerms(0.4, 0.4, 0.4**b), all_)[1]
     assert all_.bit_generator.state == some.bit_generator.state
 
 
@@ -357,7 +361,7 @@ RNG = np.random.default_rng(0)
         (lambda: WORLD.draw([0.5, 0.5], 7), "`rng` must be a numpy.random.Generator; got 7."),
         (
             lambda: Instance.from_dict({"means": [1.0]}),
-            "`instance` must be a mapping with means, b and optionally sigma, noise; got ['means'].",
+            "`instance` must be a mapping with means, b and optionally sigma, noise, c; got ['means'].",
         ),
     ],
 )

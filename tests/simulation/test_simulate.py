@@ -36,7 +36,7 @@ def simulate(**options):
             "`policies` must be a list of policies such as apportion.Odds(b=0.75); got <class 'int'>.",
         ),
         ({"instances": []}, "`instances` must be a list with at least one entry; got []."),
-        ({"instances": [3]}, "`instances` must be a list of apportion.Instance; got 3."),
+        ({"instances": [3]}, "`instances` must be a list of worlds such as apportion.Instance; got 3."),
         ({"instances": ap.Instance((1.0,), b=0.5)}, "`instances` must be worlds with at least two arms; got 'K=1"),
         ({"replications": 0}, "`replications` must be a whole number of at least 1; got 0."),
         ({"replications": True}, "`replications` must be a whole number of at least 1; got True."),

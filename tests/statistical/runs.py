@@ -7,7 +7,7 @@ import numpy as np
 from apportion._common.compiled import compiled
 from apportion.model.sums import Sums
 from apportion.simulation.engines.dense import play
-from apportion.simulation.engines.records import Generators, empty_traces, instance_record, make_schedule, trace_of
+from apportion.simulation.engines.records import Generators, empty_traces, environment_of, make_schedule, trace_of
 
 
 class Runs(NamedTuple):
@@ -20,7 +20,7 @@ class Runs(NamedTuple):
 
 def runs(policy, instance, horizon, replications, seed):
     """Replication r runs on the generator [seed, r]."""
-    arms, law, schedule = instance.arms, instance_record(instance), make_schedule(horizon, [horizon])
+    arms, law, schedule = instance.arms, environment_of(instance, policy), make_schedule(horizon, [horizon])
     memory = np.empty((replications, arms))
     table = np.zeros((replications, len(Sums._fields), arms))
     traces = empty_traces(replications, 1, arms, ("regret",))

@@ -266,4 +266,4 @@ def sums_for(sums: GridSums, b: float) -> Sums:
     with np.errstate(all="ignore"):
         sums_at(sums, position, information, score)
     missing: Floats = np.full(len(sums.count), math.nan)
-    return Sums(sums.count, sums.resource, missing, missing, missing, missing, information, score)
+    return Sums(sums.count, sums.resource, missing, missing, missing, missing, missing, information, score)

@@ -1,20 +1,20 @@
-"""The four estimators of an arm's mean return per unit, and their precision.
+"""The four estimators of an arm's mean μ in Y = μ·A^c + σ·A^b·ξ, and their precision.
 
-Precision is 1/variance at σ = 1 for *fixed* amounts: the estimate's variance is σ² / precision. Under a
+Precision is 1/variance at σ = 1 for *fixed* amounts: the estimate's variance is σ_i² / precision. Under a
 policy that looks at outcomes the amounts are not fixed; see `apportion.model.confidence.anytime_interval` for what
 holds then.
 
 =====================  ====================================================  =============
 estimator              mean                                                  precision
 =====================  ====================================================  =============
-`ratio_of_sums`        μ1 = Y / S                                            S² / V
+`ratio_of_sums`        μ1 = Y / M, M = Σ A^c                                 M² / V
 `mean_of_ratios`       μ2 = Q / n                                            n² / W
-`blocked`              μ3 = average over blocks of (block ΣY) / (block ΣA)   see there
+`blocked`              μ3 = average over blocks of (block ΣY) / (block ΣA^c) see there
 `information_weighted` μ* = Z / B                                            B
 =====================  ====================================================  =============
 
-For fixed amounts the precision of μ* is at least that of the others (Cauchy–Schwarz). μ* equals μ1 at b = 1/2
-and μ2 at b = 1.
+For fixed amounts the precision of μ* is at least that of the others (Cauchy–Schwarz). μ* equals μ1 at b = c/2
+and μ2 at b = c.
 """
 
 from collections.abc import Sequence
@@ -41,14 +41,14 @@ class Estimate(NamedTuple):
 
 @kernel
 def mu1(sums: Any, arm: Any) -> Any:
-    """Y / S."""
-    return sums.reward[arm] / sums.resource[arm]
+    """Y / M."""
+    return sums.reward[arm] / sums.response[arm]
 
 
 @kernel
 def mu1_precision(sums: Any, arm: Any) -> Any:
-    """S² / V, ordered so that small amounts do not underflow."""
-    return sums.resource[arm] * (sums.resource[arm] / sums.noise[arm])
+    """M² / V, ordered so that small amounts do not underflow."""
+    return sums.response[arm] * (sums.response[arm] / sums.noise[arm])
 
 
 @kernel
@@ -70,7 +70,7 @@ def mu_star(sums: Any, arm: Any) -> Any:
 
 
 def ratio_of_sums(sums: Sums) -> Estimate:
-    """μ1 = Y / S, precision S² / V: what Algorithm 1 uses.
+    """μ1 = Y / M, precision M² / V: what Algorithm 1 uses.
 
     >>> from apportion.model.exact_sums import Statistics
     >>> past = Statistics(arms=1, b=0.5)
@@ -110,12 +110,12 @@ def _estimate(sums: Sums, mean: Any, precision: Any) -> Estimate:
     return Estimate(means, np.where(sums.count > 0.0, precisions, 0.0))
 
 
-def blocked(amounts: ArrayLike, outcomes: ArrayLike, b: float, ends: Sequence[int]) -> Estimate:
-    """μ3: average over blocks of periods of (block ΣY) / (block ΣA); needs the history, not only the sums.
+def blocked(amounts: ArrayLike, outcomes: ArrayLike, b: float, ends: Sequence[int], c: float = 1.0) -> Estimate:
+    """μ3: average over blocks of periods of (block ΣY) / (block ΣA^c); needs the history, not only the sums.
 
     `amounts` and `outcomes` have shape (periods, arms); `ends` are the last periods of the blocks, counted
     from 1, the final one being the number of periods. A block in which an arm got nothing is left out for
-    that arm. With L counted blocks the variance is σ²/L²·Σ_blocks (ΣA^(2b)) / (ΣA)². There are 2^(t−1) ways
+    that arm. With L counted blocks the variance is σ²/L²·Σ_blocks (ΣA^(2b)) / (ΣA^c)². There are 2^(t−1) ways
     to cut t periods into blocks; one block gives μ1, t blocks give μ2.
 
     >>> blocked([[1 / 2], [1 / 3]], [[2], [3]], b=0.5, ends=[1, 2]).mean.tolist()
@@ -125,6 +125,7 @@ def blocked(amounts: ArrayLike, outcomes: ArrayLike, b: float, ends: Sequence[in
     if amount.shape != outcome.shape or not (amount >= 0.0).all() or not np.isfinite(amount).all():
         raise validation.refuse("amounts", "finite, at least 0, and of the same shape as `outcomes`", amount.shape)
     b = validation.number("b", b, low=0.0, high=1.0)
+    c = validation.number("c", c, above=0.0, high=1.0)
     periods = len(amount)
     stops = [validation.whole("ends", end, low=1, high=periods) for end in ends]
     if sorted(set(stops)) != stops or not stops or stops[-1] != periods:
@@ -138,10 +139,10 @@ def blocked(amounts: ArrayLike, outcomes: ArrayLike, b: float, ends: Sequence[in
     unit = np.where(counted, largest, 1.0)
     relative = spent / np.repeat(unit, np.diff([0, *stops]), axis=0)
     with np.errstate(all="ignore"):
-        resource = np.add.reduceat(relative, starts)
+        response = np.add.reduceat(relative if c == 1.0 else relative**c, starts)
         reward = np.add.reduceat(np.where(observed, outcome, 0.0), starts)
         noise = np.add.reduceat(np.where(observed, relative ** (2.0 * b), 0.0), starts)
         blocks = counted.sum(axis=0)
-        mean = np.where(counted, reward / unit / resource, 0.0).sum(axis=0) / blocks
-        variance = np.where(counted, unit ** (2.0 * b - 2.0) * noise / resource**2, 0.0).sum(axis=0) / blocks**2
+        mean = np.where(counted, reward / unit**c / response, 0.0).sum(axis=0) / blocks
+        variance = np.where(counted, unit ** (2.0 * b - 2.0 * c) * noise / response**2, 0.0).sum(axis=0) / blocks**2
         return Estimate(mean, np.where(blocks > 0, 1.0 / variance, 0.0))

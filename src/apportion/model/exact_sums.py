@@ -60,7 +60,7 @@ def accumulate_columns(limbs: Floats, increments: Floats) -> None:
 
 
 class Statistics:
-    """The eight sums, kept exactly: updates commute, and `revert` undoes `update` to the last bit.
+    """The nine sums, kept exactly: updates commute, and `revert` undoes `update` to the last bit.
 
     Each sum is an unevaluated sum of a few floating-point numbers without rounding error (error-free
     transformations, Knuth's two-sum), so the statistics are a function of the *set* of outcomes they hold:
@@ -68,11 +68,11 @@ class Statistics:
 
     Forgetting: with a half-life of h periods an outcome of age a counts 2^(−a/h). Instead of shrinking the
     old sums (which would round), new outcomes weigh more, by 2^(period/h), and everything is rescaled by
-    powers of two on reading. Information is then counted as Σ w·A^(2−2b); since w² ≤ w this understates the
+    powers of two on reading. Information is then counted as Σ w·A^(2c−2b); since w² ≤ w this understates the
     precision of the weighted estimate, so intervals stay on the safe side for the *noise*; they do not cover
     the drift.
 
-    `b` may also be several exponents, evenly spaced from the first to the last: then these are `GridSums`.
+    `b` may also be several exponents, evenly spaced from the first to the last: then these are `GridSums`, at c = 1.
 
     >>> past = Statistics(arms=2, b=0.75)
     >>> past.update([0.5, 0.5], [2.0, 1.0])
@@ -84,10 +84,11 @@ class Statistics:
     [3.0, 0.0]
     """
 
-    def __init__(self, arms: int, b: float | Sequence[float], half_life: float | None = None) -> None:
+    def __init__(self, arms: int, b: float | Sequence[float], half_life: float | None = None, c: float = 1.0) -> None:
         # Typed as a number, which it is but where b is to be learned.
         exponent: Any = _exponents(b) if isinstance(b, Sequence) else validation.number("b", b, low=0.0, high=1.0)
         self.b = exponent
+        self.c = validation.number("c", c, above=0.0, high=1.0)
         self._kind: Any = Grid(exponent) if isinstance(b, Sequence) else Sums
         self.half_life = (
             None if half_life is None else validation.number("half_life", half_life, low=SHORTEST_HALF_LIFE)
@@ -124,9 +125,9 @@ class Statistics:
 
     def merge(self, other: "Statistics") -> None:
         """Take in all that `other` holds: as if its outcomes had been observed here."""
-        mine, theirs = ((s.arms, s.b, s.half_life, s.period) for s in (self, other))
+        mine, theirs = ((s.arms, s.b, s.c, s.half_life, s.period) for s in (self, other))
         if mine != theirs:
-            raise InvalidValue(f"`other` must have the same arms, b, half-life and period {mine}; got {theirs}.")
+            raise InvalidValue(f"`other` must have the same arms, b, c, half-life and period {mine}; got {theirs}.")
         for limb in np.ldexp(other._limbs, other._anchor - self._anchor):
             self._accumulate(limb.copy())
 
@@ -164,7 +165,7 @@ class Statistics:
                 amount, outcome = np.where(observed, amount, 1.0), np.where(observed, outcome, 0.0)
             increments = np.empty(self._limbs.shape[1:])
             if self._kind is Sums:
-                added: Any = outcome_terms(outcome, powers_of(amount, self.b))
+                added: Any = outcome_terms(outcome, powers_of(amount, self.b, self.c))
             else:
                 added = grid_terms(outcome, amount, self.b)
             for row, term in zip(increments, added):
@@ -194,6 +195,7 @@ class Statistics:
         """Plain data for JSON; `from_dict` restores it to the last bit."""
         return {
             "b": self.b,
+            "c": self.c,
             "half_life": self.half_life,
             "period": self.period,
             "anchor": self._anchor,
@@ -204,7 +206,11 @@ class Statistics:
     def from_dict(cls, state: dict[str, Any]) -> Self:
         """The statistics that `to_dict` wrote."""
         limbs = np.array(state["limbs"], dtype=np.float64)
-        restored = cls(limbs.shape[2] if limbs.ndim == 3 else 0, state["b"], state["half_life"])
+        restored = cls(limbs.shape[2] if limbs.ndim == 3 else 0, state["b"], state["half_life"], state.get("c", 1.0))
+        if restored._kind is Sums and limbs.ndim == 3 and limbs.shape[1] == len(Sums._fields) - 1:
+            # Written before returns could bend: the response was the resource.
+            spent = Sums._fields.index("resource")
+            limbs = np.insert(limbs, Sums._fields.index("response"), limbs[:, spent], axis=1)
         whole_sums = limbs.ndim == 3 and len(limbs) >= 2 and limbs.shape[1:] == restored._limbs.shape[1:]
         if not whole_sums or not np.isfinite(limbs).all():
             raise IncompatibleState(

@@ -1,56 +1,77 @@
-"""The law of returns, Y = A·μ + A^b·σ·ξ, and a world that obeys it."""
+"""The law of returns, Y_i = μ_i·A^c + σ_i·A^b·ξ, and a world that obeys it. c = 1 and one σ is the paper's."""
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
-from typing import Any, Final, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from apportion._common.compiled import compiled, kernel
+from apportion._common.compiled import implements, kernel
 from apportion._common.validation import number, refuse
 from apportion.model.noise import Gaussian, Noise, draw_noise, noise_family
-
-Floats = npt.NDArray[np.float64]
-Generator = np.random.Generator
-
-# From this many numbers on, a block is drawn by the compiled kernel: before, loading it would take longer.
-_COMPILE_FROM: Final = 20_000
+from apportion.model.response import best_shares, best_value
+from apportion.model.sums import Floats
+from apportion.model.world import World, shortfall, terms
 
 
-@kernel
-def outcome(mean: float, deviation: float, noise: Any, amount: float, rng: Generator) -> float:
-    """What an arm returns for an amount A > 0: Y = A·μ + deviation·ξ, with deviation = A^b·σ."""
-    return amount * mean + deviation * draw_noise(noise, amount, rng)
+class AmountTerms(NamedTuple):
+    """What the law needs of an amount A: itself, A^c and A^b."""
+
+    amount: float
+    response: float
+    deviation: float
 
 
-@dataclass(frozen=True)
-class Instance:
-    """A world of arms that obey Y_i = A_i·μ_i + A_i^b·σ·ξ_i, each ξ independent with mean 0.
+class InstanceRecord(NamedTuple):
+    """An instance as compiled code sees it: arrays per arm (gaps Δ_i = max μ − μ_i), and V(1), the best value."""
 
-    Amounts are raw: the law holds for any A ≥ 0, not only for shares of one unit. `dataclasses.replace` makes
-    a changed copy.
+    means: Floats
+    gaps: Floats
+    sigmas: Floats
+    b: float
+    c: float
+    value: float
+    noise: Any
+
+
+class ProportionalRecord(InstanceRecord):
+    """The same at c = 1, where the policy's sums are taken at the b of the law: their powers of an amount will do."""
+
+    __slots__ = ()
+
+
+class Instance(World):
+    """A world of arms that obey Y_i = μ_i·A_i^c + σ_i·A_i^b·ξ_i, each ξ independent with mean 0.
+
+    `sigma` is a number, or one per arm. Amounts are raw: the law holds for any A ≥ 0, not only for shares of one
+    unit. `dataclasses.replace` makes a changed copy.
 
     >>> world = Instance(means=(0.9, 1.0, 0.7), b=0.75)
     >>> world.best, world.best_mean, world.label
     (1, 1.0, 'K=3 b=0.75 σ=1 Δmin=0.1')
     >>> world.draw([0.5, 0.5, 0.0], np.random.default_rng(7)).round(3)
     array([0.451, 0.678,   nan])
+    >>> bent = Instance(means=(2.0, 1.0), b=0.5, sigma=(1.0, 0.2), c=0.5)
+    >>> bent.best_split, bent.label
+    ((0.8, 0.2), 'K=2 b=0.5 c=0.5 σ=0.2–1 Δmin=1')
     """
 
     means: tuple[float, ...]
     b: float
-    sigma: float = 1.0
+    sigma: float | tuple[float, ...] = 1.0
+    c: float = 1.0
     noise: Noise = field(default="gaussian")  # type: ignore[assignment]
+
+    Record = InstanceRecord
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__  # the record is frozen for everyone else
-        set_(self, "means", _means(self.means))
+        set_(self, "means", numbers_per_arm("means", self.means))
         set_(self, "b", number("b", self.b, low=0, high=1))
-        set_(self, "sigma", number("sigma", self.sigma, above=0))
+        set_(self, "sigma", noise_levels(self.sigma, len(self.means)))
         set_(self, "noise", noise_family(self.noise))
+        set_(self, "c", number("c", self.c, above=0, high=1))
 
     @property
     def arms(self) -> int:
@@ -59,7 +80,7 @@ class Instance:
 
     @cached_property
     def best(self) -> int:
-        """The index of the best arm, the first of them where several are."""
+        """The index of the arm with the largest mean, the first of them where several have it."""
         return self.means.index(max(self.means))
 
     @property
@@ -72,37 +93,59 @@ class Instance:
         """Δ_i = μ* − μ_i."""
         return tuple(self.best_mean - mean for mean in self.means)
 
+    @property
+    def sigmas(self) -> tuple[float, ...]:
+        """σ_i, one per arm."""
+        return self.sigma if isinstance(self.sigma, tuple) else (self.sigma,) * self.arms
+
+    @cached_property
+    def best_split(self) -> tuple[float, ...]:
+        """The optimal shares of one unit: all on the best arms at c = 1 (`apportion.model.response`)."""
+        shares = [0.0] * self.arms
+        best_shares(self.means, self.c, shares)
+        return tuple(shares)
+
     @cached_property
     def label(self) -> str:
         """A short name for people. Two instances that differ may share it."""
         smallest = min((gap for gap in self.gaps if gap > 0), default=0.0)
-        text = f"K={self.arms} b={self.b:g} σ={self.sigma:g} Δmin={smallest:g}"
+        bent = "" if self.c == 1.0 else f" c={self.c:g}"
+        low, high = min(self.sigmas), max(self.sigmas)
+        sigma = f"{low:g}" if low == high else f"{low:g}–{high:g}"
+        text = f"K={self.arms} b={self.b:g}{bent} σ={sigma} Δmin={smallest:g}"
         return text if isinstance(self.noise, Gaussian) else f"{text} {self.noise.name}"
 
-    def draw(self, amounts: npt.ArrayLike, rng: Generator) -> Floats:
-        """The outcomes of one period: a number per arm, NaN where the amount is 0."""
-        given = self._amounts(amounts, (1,))
-        return self._draw_rows(given[np.newaxis], rng).reshape(self.arms)
+    def record(self, b: float | None = None, c: float | None = None) -> InstanceRecord:
+        """The law as compiled code sees it."""
+        means, gaps, sigmas = (np.array(values) for values in (self.means, self.gaps, self.sigmas))
+        proportional = type(self) is Instance and self.c == c == 1.0 and self.b == b
+        kind = ProportionalRecord if proportional else self.Record
+        return kind(means, gaps, sigmas, self.b, self.c, best_value(self.means, self.c, 1.0), self.noise)
 
-    def draw_block(self, amounts: npt.ArrayLike, rng: Generator) -> Floats:
-        """The outcomes of n periods from an (n, K) array of amounts: what n calls of `draw` give in turn.
+    def terms(self: Any, powers: Any) -> Any:
+        """A, A^c and A^b; those of the policy's sums where they have the same exponents."""
+        if powers.b == self.b and powers.c == self.c:
+            return AmountTerms(powers.amount, powers.response, powers.deviation)
+        response = powers.amount if self.c == 1.0 else powers.amount**self.c
+        return AmountTerms(powers.amount, response, powers.amount**self.b)
 
-        An arm with amount 0 draws no noise, so the stream goes on with the next arm that is observed.
-        """
-        return self._draw_rows(self._amounts(amounts, (2,)), rng)
+    def outcome(self: Any, number: Any, arm: Any, amount: Any, state: Any, rng: Any) -> Any:
+        """μ·A^c, and what comes back."""
+        return returned(self.means[arm], self.sigmas[arm], self.noise, amount, rng)
 
-    def regret(self, amounts: npt.ArrayLike) -> float:
-        """R = Σ A·Δ over the arms, and over the periods where `amounts` has a row for each.
+    def best_value(self: Any, number: Any, budget: Any, state: Any) -> Any:
+        """V(M) = M^c·V(1)."""
+        return self.value if budget == 1.0 else self.value * budget**self.c
 
-        >>> Instance(means=(0.5, 1.0), b=0.5).regret([[0.5, 0.5], [0.2, 0.8]])
-        0.35
-        """
-        given = self._amounts(amounts, (1, 2))
-        return float(np.sum(given @ np.array(self.gaps)))
+    def shortfall(self: Any, arm: Any, amount: Any, expected: Any, per_unit: Any) -> Any:
+        """A·Δ at c = 1, without cancellation."""
+        return amount * self.gaps[arm] if self.c == 1.0 else amount * per_unit - expected
 
     def to_dict(self) -> dict[str, Any]:
         """The instance as JSON-friendly values; `from_dict` reads them back."""
-        return {"means": list(self.means), "b": self.b, "sigma": self.sigma, "noise": self.noise.describe()}
+        sigma = list(self.sigma) if isinstance(self.sigma, tuple) else self.sigma
+        plain = {"means": list(self.means), "b": self.b, "sigma": sigma, "noise": self.noise.describe()}
+        return plain if self.c == 1.0 else {**plain, "c": self.c}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -112,54 +155,45 @@ class Instance:
         >>> Instance.from_dict(world.to_dict()) == world
         True
         """
-        fields = {"means", "b", "sigma", "noise"}
+        fields = {"means", "b", "sigma", "noise", "c"}
         if not isinstance(values, Mapping) or not {"means", "b"} <= set(values) <= fields:
             shown = sorted(map(str, values)) if isinstance(values, Mapping) else values
-            raise refuse("instance", "a mapping with means, b and optionally sigma, noise", shown)
+            raise refuse("instance", "a mapping with means, b and optionally sigma, noise, c", shown)
         return cls(**values)
 
-    def _draw_rows(self, amounts: Floats, rng: Generator) -> Floats:
-        if not isinstance(rng, Generator):
-            raise refuse("rng", "a numpy.random.Generator", rng)
-        out = np.empty(amounts.shape)
-        draw = compiled(_draw_rows) if amounts.size >= _COMPILE_FROM else _draw_rows
-        draw(np.array(self.means), self.b, self.sigma, self.noise, amounts, rng, out)
-        return out
 
-    def _amounts(self, amounts: npt.ArrayLike, dimensions: tuple[int, ...]) -> Floats:
-        """`amounts` as non-negative finite floats, one per arm (1 dimension) or rows of these (2)."""
-        shapes = {1: f"({self.arms},)", 2: f"(n, {self.arms})"}
-        allowed = "one amount per arm, of shape " + " or ".join(shapes[count] for count in dimensions)
-        try:
-            given = np.ascontiguousarray(amounts, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise refuse("amounts", allowed, amounts) from None
-        if np.ndim(amounts) not in dimensions or given.shape[-1] != self.arms:
-            raise refuse("amounts", allowed, np.shape(amounts))
-        bad = ~((given >= 0.0) & (given < np.inf))
-        if bad.any():
-            raise refuse("amounts", "non-negative finite numbers", float(given[bad][0]))
-        return given
+@implements(terms, ProportionalRecord)
+def _powers_as_terms(world: Any, powers: Any) -> Any:
+    return powers
 
 
-def _means(values: Any) -> tuple[float, ...]:
-    """One finite float per arm; the entry that is not one is named."""
-    if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
-        raise refuse("means", "a list with one number per arm", values)
-    means = list(values)
-    if not means:
-        raise refuse("means", "a list with at least one number", means)
-    return tuple(number(f"means[{index}]", mean) for index, mean in enumerate(means))
+@implements(shortfall, ProportionalRecord)
+def _gap_of_amount(world: Any, arm: Any, amount: Any, expected: Any, per_unit: Any) -> Any:
+    return amount * world.gaps[arm]
 
 
 @kernel
-def _draw_rows(
-    means: Floats, b: float, sigma: float, noise: Any, amounts: Floats, rng: Generator, out: Floats
-) -> None:
-    """Fill `out` row after row, arm after arm."""
-    for row in range(amounts.shape[0]):
-        for arm in range(amounts.shape[1]):
-            amount = amounts[row, arm]
-            out[row, arm] = math.nan
-            if amount > 0.0:  # an arm with A = 0 is not observed, also at b = 0, where 0^0 would be 1
-                out[row, arm] = outcome(means[arm], amount**b * sigma, noise, amount, rng)
+def returned(mean: float, sigma: float, noise: Any, amount: Any, rng: Any) -> Any:
+    """μ·A^c, and with noise σ·A^b·ξ; `amount` has the powers (`AmountTerms`)."""
+    expected = amount.response * mean
+    return expected, expected + amount.deviation * sigma * draw_noise(noise, amount.amount, rng)
+
+
+def numbers_per_arm(name: str, values: Any) -> tuple[float, ...]:
+    """One finite float per arm; the entry that is not one is named."""
+    if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
+        raise refuse(name, "a list with one number per arm", values)
+    given = list(values)
+    if not given:
+        raise refuse(name, "a list with at least one number", given)
+    return tuple(number(f"{name}[{index}]", value) for index, value in enumerate(given))
+
+
+def noise_levels(sigma: Any, arms: int) -> float | tuple[float, ...]:
+    """σ as it is given: a number above 0, or one per arm."""
+    if isinstance(sigma, (str, bytes, Mapping)) or not hasattr(sigma, "__iter__"):
+        return number("sigma", sigma, above=0)
+    given = tuple(number(f"sigma[{index}]", value, above=0) for index, value in enumerate(sigma))
+    if len(given) != arms:
+        raise refuse("sigma", f"a number, or one per arm ({arms})", given)
+    return given

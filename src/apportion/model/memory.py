@@ -30,7 +30,7 @@ class PeriodOutcomes(NamedTuple):
 
 
 class Window(Statistics):
-    """The eight sums over the last `window` periods: an outcome counts while its age is below `window`, then not.
+    """The nine sums over the last `window` periods: an outcome counts while its age is below `window`, then not.
 
     Outcomes inside the window are held, one per period and arm, and reverted exactly when they leave it. So these
     are at any time the correctly rounded sums of what is inside, in whatever order it came. What comes back later
@@ -47,8 +47,8 @@ class Window(Statistics):
     [2.0]
     """
 
-    def __init__(self, arms: int, b: float | Sequence[float], window: int) -> None:
-        super().__init__(arms, b)
+    def __init__(self, arms: int, b: float | Sequence[float], window: int, c: float = 1.0) -> None:
+        super().__init__(arms, b, c=c)
         self.window = validation.whole("window", window, low=1, high=LONGEST_WINDOW)
         self._rows: dict[int, PeriodOutcomes] = {}
 
@@ -126,12 +126,19 @@ class Window(Statistics):
             }
             for period in sorted(self._rows)
         ]
-        return {"b": self.b, "window": self.window, "period": self.period, "arms": self.arms, "rows": rows}
+        return {
+            "b": self.b,
+            "c": self.c,
+            "window": self.window,
+            "period": self.period,
+            "arms": self.arms,
+            "rows": rows,
+        }
 
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> Self:
         """The window that `to_dict` wrote."""
-        restored = cls(state["arms"], state["b"], state["window"])
+        restored = cls(state["arms"], state["b"], state["window"], state.get("c", 1.0))
         restored.period = validation.whole("period", state["period"], low=0)
         for row in state["rows"]:
             period = validation.whole("period", row["period"], low=0)

@@ -1,19 +1,21 @@
-"""What every policy needs to know of the past: eight sums per arm, whatever the number of periods.
+"""What every policy needs to know of the past: nine sums per arm, whatever the number of periods.
 
-For one arm, over the periods s in which it got an amount A_s > 0 and an outcome Y_s came back:
+The law is Y = μ·A^c + σ·A^b·ξ; c = 1 is the paper's. For one arm, over the periods s in which it got an amount
+A_s > 0 and an outcome Y_s came back:
 
 ============  =================  ===================================================================
 `count`       n = Σ 1            how many outcomes
 `resource`    S = Σ A            how much was spent
+`response`    M = Σ A^c          what would have come back at a mean of 1: S where c = 1
 `noise`       V = Σ A^(2b)       the variance of `reward`, in units of σ²
 `reward`      Y = Σ Y_s          what came back
-`ratio`       Q = Σ Y_s / A      the sum of returns per unit
-`ratio_noise` W = Σ A^(2b−2)     the variance of `ratio`, in units of σ²
-`information` B = Σ A^(2−2b)     the Fisher information about the arm's mean, in units of 1/σ²
-`score`       Z = Σ A^(1−2b)Y_s  information-weighted reward: Z / B is the best linear estimate
+`ratio`       Q = Σ Y_s / A^c    the sum of returns per unit of response
+`ratio_noise` W = Σ A^(2b−2c)    the variance of `ratio`, in units of σ²
+`information` B = Σ A^(2c−2b)    the Fisher information about the arm's mean, in units of 1/σ²
+`score`       Z = Σ A^(c−2b)Y_s  information-weighted reward: Z / B is the best linear estimate
 ============  =================  ===================================================================
 
-An arm with A = 0 is not observed and adds nothing, also at b = 0 and b = 1. Amounts are raw (5000 EUR, 12
+An arm with A = 0 is not observed and adds nothing, also at b = 0 and b = c. Amounts are raw (5000 EUR, 12
 kits), not shares: a budget that changes from period to period needs no special case.
 
 Where b is to be learned, the last two and Σ Y_s²·A^(−2b) are kept for each of a few exponents b (`GridSums`).
@@ -34,10 +36,11 @@ MANY_ARMS = 512
 
 
 class Sums(NamedTuple):
-    """The eight sums of every arm, as arrays; what a policy reads."""
+    """The nine sums of every arm, as arrays; what a policy reads."""
 
     count: Floats  # type: ignore[assignment]  # hides tuple.count, which nobody needs here
     resource: Floats
+    response: Floats
     noise: Floats
     reward: Floats
     ratio: Floats
@@ -54,41 +57,49 @@ class Powers(NamedTuple):
     """The powers of an amount A > 0, all that it says alone about its outcome. Numbers or arrays."""
 
     amount: Any
+    response: Any  # A^c: the outcome's mean, in units of μ
     deviation: Any  # A^b: the outcome's standard deviation, in units of σ
     noise: Any  # A^(2b)
-    inverse: Any  # 1/A
-    ratio_noise: Any  # A^(2b−2)
-    information: Any  # A^(2−2b)
-    score: Any  # A^(1−2b)
+    inverse: Any  # A^(−c)
+    ratio_noise: Any  # A^(2b−2c)
+    information: Any  # A^(2c−2b)
+    score: Any  # A^(c−2b)
+    b: float
+    c: float
 
 
 @kernel
-def powers_of(amount: Any, b: float) -> Powers:
+def powers_of(amount: Any, b: float, c: float = 1.0) -> Powers:
     """The powers of an amount A > 0; number or array.
 
-    One power serves all: with r = A^(1−b), A^b = A / r, and products are ordered so that none underflows before
-    its result does (A² / A^(2b) would be 0/0 at A = 1e-170, b = 0).
+    Two powers serve all, one where c = 1: with r = A^(c−b), A^b = A^c / r, and products are ordered so that none
+    underflows before its result does (A² / A^(2b) would be 0/0 at A = 1e-170, b = 0).
     """
-    root = amount ** (1.0 - b)
-    inverse, inverse_root = 1.0 / amount, 1.0 / root
-    deviation = amount * inverse_root
+    response = amount if c == 1.0 else amount**c
+    root = amount ** (c - b)
+    inverse, inverse_root = 1.0 / response, 1.0 / root
+    deviation = response * inverse_root
     return Powers(
         amount,
+        response,
         deviation,
         deviation * deviation,
         inverse,
         inverse_root * inverse_root,
         root * root,
         root * (root * inverse),
+        b,
+        c,
     )
 
 
 @kernel
 def outcome_terms(outcome: Any, powers: Powers) -> Sums:
-    """What one outcome adds to the eight sums; `powers` are those of its amount."""
+    """What one outcome adds to the nine sums; `powers` are those of its amount."""
     return Sums(
         1.0,  # type: ignore[arg-type]  # numbers here where `Sums` has arrays
         powers.amount,
+        powers.response,
         powers.noise,
         outcome,
         outcome * powers.inverse,
@@ -99,7 +110,7 @@ def outcome_terms(outcome: Any, powers: Powers) -> Sums:
 
 
 class InformationSums(NamedTuple):
-    """Those of the eight sums that policies around μ* read; a simulation keeps no others for them."""
+    """Those of the nine sums that policies around μ* read; a simulation keeps no others for them."""
 
     count: Floats  # type: ignore[assignment]  # hides tuple.count
     information: Floats
@@ -117,7 +128,7 @@ class RewardSums(NamedTuple):
     """Those that policies around μ1 read."""
 
     count: Floats  # type: ignore[assignment]  # hides tuple.count
-    resource: Floats
+    response: Floats
     noise: Floats
     reward: Floats
     information: Floats
@@ -184,6 +195,7 @@ def _observe_all(sums: Any, arm: int, outcome: float, powers: Powers) -> None:
     added = outcome_terms(outcome, powers)
     sums.count[arm] += added.count
     sums.resource[arm] += added.resource
+    sums.response[arm] += added.response
     sums.noise[arm] += added.noise
     sums.reward[arm] += added.reward
     sums.ratio[arm] += added.ratio
@@ -211,7 +223,7 @@ def _observe_ratios(sums: Any, arm: int, outcome: float, powers: Powers) -> None
 def _observe_rewards(sums: Any, arm: int, outcome: float, powers: Powers) -> None:
     added = outcome_terms(outcome, powers)
     sums.count[arm] += added.count
-    sums.resource[arm] += added.resource
+    sums.response[arm] += added.response
     sums.noise[arm] += added.noise
     sums.reward[arm] += added.reward
     sums.information[arm] += added.information
@@ -238,8 +250,9 @@ def _observe_grid(sums: Any, arm: int, outcome: float, powers: Powers) -> None:
     sums.resource[arm] += powers.amount
     sums.log_amount[arm] += math.log(powers.amount)
     root, step = powers.amount ** (1.0 - sums.exponents[0]), exponent_step(powers.amount, sums.exponents)
+    inverse = 1.0 / powers.amount
     for index in range(len(sums.exponents)):
-        information, score, square = exponent_terms(outcome, root, powers.inverse)
+        information, score, square = exponent_terms(outcome, root, inverse)
         sums.information[index, arm] += information
         sums.score[index, arm] += score
         sums.square[index, arm] += square

@@ -61,6 +61,11 @@ class Groups:
         return self._groups[0].b
 
     @property
+    def c(self) -> float:
+        """The exponent of the mean that the sums are kept for."""
+        return self._groups[0].c
+
+    @property
     def half_life(self) -> float | None:
         """Periods until an outcome counts half."""
         return self._groups[0].half_life
@@ -114,7 +119,7 @@ class Groups:
     def from_dict(cls, state: dict[str, Any]) -> Self:
         """The groups that `to_dict` wrote."""
         groups = [_one_from_dict(group) for group in state["groups"]]
-        alike = {(type(one), one.arms, one.b, one.half_life, window_of(one), one.period) for one in groups}
+        alike = {(type(one), one.arms, one.b, one.c, one.half_life, window_of(one), one.period) for one in groups}
         if len(groups) != GROUPS or len(alike) != 1 or groups[0].period != state["period"]:
             raise IncompatibleState("The saved statistics are damaged: their groups do not belong together.")
         return cls(groups)
@@ -128,7 +133,7 @@ def _robust(groups: Sequence[Sums]) -> Sums:
     values = [mean(by_group, everything) for mean in (mu1, mu2, mu_star)]
     precision = [mu1_precision(by_group, everything), mu2_precision(by_group, everything), by_group.information]
     reward, ratio, score = centre(np.stack(values, axis=1), np.stack(precision, axis=1))
-    return total._replace(reward=total.resource * reward, ratio=total.count * ratio, score=total.information * score)
+    return total._replace(reward=total.response * reward, ratio=total.count * ratio, score=total.information * score)
 
 
 def _robust_grid(groups: Sequence[GridSums]) -> GridSums:
@@ -171,6 +176,7 @@ def new_past(
     half_life: float | None = None,
     window: int | None = None,
     robust: bool = False,
+    c: float = 1.0,
 ) -> Past:
     """Statistics as they are, with a half-life or a window (not both), robust or not.
 
@@ -181,7 +187,7 @@ def new_past(
         raise validation.refuse("window", "left out where `half_life` is given", window)
 
     def one() -> Statistics:
-        return Statistics(arms, b, half_life) if window is None else Window(arms, b, window)
+        return Statistics(arms, b, half_life, c) if window is None else Window(arms, b, window, c)
 
     return Groups([one() for _ in range(GROUPS)]) if validation.flag("robust", robust) else one()
 

@@ -29,6 +29,7 @@ import numpy as np
 
 from apportion._common import validation
 from apportion._common.compiled import compiled, generic, implements, kernel
+from apportion._common.imports import home, is_ours
 from apportion.model.sums import MANY_ARMS, Floats, Grid, Sums
 from apportion.policies.parameters import parameter, parameters_of
 
@@ -167,16 +168,6 @@ class Policy:
         """`to_dict` for saved state: with the home of a class that is not ours, as two may have one name."""
         cls = type(self)
         return self.to_dict() if is_ours(cls) else {**self.to_dict(), "home": home(cls)}
-
-
-def home(cls: type) -> str:
-    """Where a class is defined: its module, and its name in there."""
-    return f"{cls.__module__}.{cls.__qualname__}"
-
-
-def is_ours(cls: type) -> bool:
-    """Whether a class is part of this package."""
-    return cls.__module__.startswith("apportion.")
 
 
 def _plain(value: Any) -> Any:

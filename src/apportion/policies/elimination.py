@@ -107,14 +107,14 @@ class SuccessiveElimination(Policy):
         bar_radius = radius = 0.0
         active = 0
         # The history that `radius` was worked out for: as a rule all active arms share one.
-        count = resource = noise = 0.0
+        count = response = noise = 0.0
         for arm in range(arms):
             if memory[arm] == 0.0:
                 active += 1
                 if sums.count[arm] > 0.0:
                     mean = mu_star(sums, arm) if self.radius == ANYTIME else mu1(sums, arm)
-                    if sums.count[arm] != count or sums.resource[arm] != resource or sums.noise[arm] != noise:
-                        count, resource, noise = sums.count[arm], sums.resource[arm], sums.noise[arm]
+                    if sums.count[arm] != count or sums.response[arm] != response or sums.noise[arm] != noise:
+                        count, response, noise = sums.count[arm], sums.response[arm], sums.noise[arm]
                         precision, information = mu1_precision(sums, arm), sums.information[arm]
                         radius = elimination_radius(self, period.unit, count, precision, information, arms)
                         narrowest = min(narrowest, radius)

@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from apportion._common import validation
+from apportion._common.imports import is_ours
 from apportion.errors import InvalidValue, UnknownName
 from apportion.policies.contract import Policy as Policy
-from apportion.policies.contract import is_ours
 from apportion.policies.index import IndexPolicy as IndexPolicy
 from apportion.policies.parameters import Parameter, parameters_of
 

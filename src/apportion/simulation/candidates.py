@@ -9,23 +9,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apportion._common import validation
+from apportion._common.imports import is_ours
 from apportion.errors import ApportionError, InvalidValue
-from apportion.model.law import Instance
+from apportion.model.world import World
 from apportion.policies import Policy
-from apportion.policies.contract import is_ours
 from apportion.simulation.engines.dense import Dense
 from apportion.simulation.engines.records import empty_traces
 from apportion.simulation.engines.streams import streams
 from apportion.simulation.executors import reason_of
 from apportion.simulation.task import require_shares
 
+# What a policy can be given of a world that has it.
+TRUTHS = ("b", "sigma", "c", "means")
 # Periods of the rehearsal of a user's policy.
 REHEARSAL_PERIODS = 5
 
 
 @dataclass(frozen=True)
 class Informed:
-    """A policy class that is given the true b, σ and means of each instance, as far as it needs them.
+    """A policy class that is given the true b, σ, c and means of each instance, as far as it needs them.
 
     What a policy can do without (b of `Auto`, None by default) it is not given.
 
@@ -37,9 +39,9 @@ class Informed:
     cls: type[Policy]
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
-    def on(self, instance: Instance) -> Policy:
+    def on(self, instance: World) -> Policy:
         """The policy for that instance."""
-        truth = {"b": instance.b, "sigma": instance.sigma, "means": instance.means}
+        truth = {name: value for name in TRUTHS if (value := getattr(instance, name, None)) is not None}
         takes = {item.name for item in dataclasses.fields(self.cls) if item.default is not None}  # type: ignore[arg-type]
         return self.cls(**{**{name: value for name, value in truth.items() if name in takes}, **self.parameters})
 
@@ -62,12 +64,12 @@ def read_candidate(given: Any) -> Policy | Informed:
     raise validation.refuse("policies", "a list of policies such as apportion.Odds(b=0.75)", given)
 
 
-def policy_on(candidate: Policy | Informed, instance: Instance) -> Policy:
+def policy_on(candidate: Policy | Informed, instance: World) -> Policy:
     """The policy that a candidate is on an instance."""
     return candidate.on(instance) if isinstance(candidate, Informed) else candidate
 
 
-def require_fit(candidate: Policy | Informed, instance: Instance, horizon: int, rehearse: bool = True) -> None:
+def require_fit(candidate: Policy | Informed, instance: World, horizon: int, rehearse: bool = True) -> None:
     """Refuse a policy that cannot run on an instance: it is made, prepared and, if it is a user's, rehearsed."""
     try:
         policy = policy_on(candidate, instance)
@@ -84,7 +86,7 @@ def require_fit(candidate: Policy | Informed, instance: Instance, horizon: int, 
         raise InvalidValue(sentence) from error
 
 
-def _rehearse(policy: Policy, instance: Instance, horizon: int) -> None:
+def _rehearse(policy: Policy, instance: World, horizon: int) -> None:
     """A few periods in plain Python, where a mistake has a name; compiled code would not notice a wrong index."""
     every_period = range(1, horizon + 1)
     traces = empty_traces(1, horizon, instance.arms)

@@ -188,7 +188,7 @@ class _Reader:
             point = dict(zip(axes, values))
             with self._naming_the_key("grid", axes, "noise"):
                 means = means_of(point["family"], point["arms"], point["gap"])
-                instances.append(Instance(means, point["b"], point["sigma"], point["noise"]))
+                instances.append(Instance(means, point["b"], point["sigma"], noise=point["noise"]))
         return instances
 
     def _table(self, name: str, known: set[str]) -> dict[str, Any]:

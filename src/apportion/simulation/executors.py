@@ -257,4 +257,4 @@ def progress_bar(wanted: bool | None, tasks: list[Task], pending: list[int]) -> 
 
 def _work(task: Task) -> int:
     """Arm-periods."""
-    return task.runs * task.horizon * task.instance.arms
+    return task.runs * task.horizon * int(task.instance.arms)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from apportion._common import validation
-from apportion.model.law import Instance
+from apportion.model.world import World
 from apportion.policies import Policy
 from apportion.simulation.candidates import Informed, policy_on, read_candidate, require_fit
 from apportion.simulation.engines.leaping.leap import require_leaping, why_not
@@ -55,7 +55,7 @@ class Plan:
     """
 
     policies: tuple[Policy | Informed, ...]
-    instances: tuple[Instance, ...]
+    instances: tuple[Any, ...]  # worlds; who made the plan knows of which kind
     horizon: int
     replications: int
     seed: int
@@ -67,20 +67,20 @@ class Plan:
     @property
     def most_arms(self) -> int:
         """The number of arms of the instance that has the most."""
-        return max(instance.arms for instance in self.instances)
+        return max(int(instance.arms) for instance in self.instances)
 
-    def policy(self, index: int, instance: Instance) -> Policy:
+    def policy(self, index: int, instance: World) -> Policy:
         """The policy of that index, on an instance."""
         return policy_on(self.policies[index], instance)
 
-    def engine_for(self, policy: Policy, instance: Instance) -> str:
+    def engine_for(self, policy: Policy, instance: World) -> str:
         """The engine that runs a policy on an instance: "auto" leaps over a long horizon where that can be done."""
         if self.engine == "auto":
             long = self.horizon >= LEAP_FROM
             return "leap" if long and why_not(policy, instance, self.horizon, self.common) is None else "dense"
         return self.engine
 
-    def task(self, index: int, instance: Instance) -> Task:
+    def task(self, index: int, instance: World) -> Task:
         """All replications of the policy of that index on an instance."""
         policy = self.policy(index, instance)
         return Task(
@@ -137,8 +137,8 @@ def make_plan(
     candidates = tuple(read_candidate(item) for item in _listed("policies", policies))
     worlds = tuple(_listed("instances", instances))
     for world in worlds:
-        if not isinstance(world, Instance):
-            raise validation.refuse("instances", "a list of apportion.Instance", world)
+        if not isinstance(world, World):
+            raise validation.refuse("instances", "a list of worlds such as apportion.Instance", world)
         if world.arms < 2:
             raise validation.refuse("instances", "worlds with at least two arms", world.label)
     total = validation.whole("horizon", horizon, low=1, high=LONGEST_HORIZON)
@@ -164,7 +164,7 @@ def make_plan(
 
 
 def _listed(name: str, given: Any) -> list[Any]:
-    if isinstance(given, (Policy, Informed, Instance, type)):
+    if isinstance(given, (Policy, Informed, World, type)):
         return [given]
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise validation.refuse(name, "a list", given)

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from apportion._common.imports import home
 from apportion._common.sources import simulation_digest
 from apportion._version import __version__
 from apportion.errors import SimulationFailed
-from apportion.model.law import Instance
-from apportion.policies.contract import home
+from apportion.model.world import World
 from apportion.simulation.candidates import Candidate, Informed
 from apportion.simulation.engines.records import LEAP_VARIABLES, VARIABLES
 from apportion.simulation.executors import execute
@@ -29,7 +29,7 @@ _RUN = ("policy", "instance", "replication")
 
 def simulate(
     policies: Candidate | Iterable[Candidate],
-    instances: Instance | Iterable[Instance],
+    instances: World | Iterable[World],
     *,
     horizon: int,
     replications: int,

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from apportion._common.sources import simulation_digest
 from apportion.errors import IncompatibleState, InvalidValue
-from apportion.model.law import Instance
 from apportion.policies import Policy
 from apportion.simulation.engines.dense import Dense
 from apportion.simulation.engines.leaping.leap import Leap
@@ -35,7 +34,7 @@ class Task:
     """
 
     policy: Policy
-    instance: Instance
+    instance: Any  # a world
     horizon: int
     checkpoints: tuple[int, ...]
     variables: tuple[str, ...]
@@ -110,7 +109,7 @@ def run_packed(packed: bytes, code: str) -> Arrays:
 
 def code_version(task: Task) -> str:
     """A digest of the package, and of the file of a user's policy."""
-    return simulation_digest() + source_digest(type(task.policy))
+    return simulation_digest() + source_digest(type(task.policy)) + source_digest(type(task.instance))
 
 
 @functools.cache

@@ -10,9 +10,9 @@ from pathlib import Path
 from types import ModuleType
 
 from apportion._common.compiled import code_digest
+from apportion._common.imports import is_ours
 from apportion.errors import InvalidValue
 from apportion.policies import Policy
-from apportion.policies.contract import is_ours
 
 # A module that was loaded from a file carries the digest of that file as it was then, under this name.
 SOURCE_DIGEST = "__apportion_source__"

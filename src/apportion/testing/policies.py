@@ -63,7 +63,7 @@ def rollout(policy: Policy, world: Instance, periods: int, seed: int, shock: int
         history[number - 1] = shares
         outcomes = world.draw(np.clip(np.nan_to_num(shares), 0.0, 1.0), noise)  # `check_shares` reports others
         for arm in np.flatnonzero(shares > 0.0).tolist():
-            shift = 1e3 * world.sigma if number == shock else 0.0
+            shift = 1e3 * world.sigmas[arm] if number == shock else 0.0
             with np.errstate(all="ignore"):
                 amount = shares[arm]
                 observe(sums, arm, outcomes[arm] + shift, powers_of(amount, world.b))

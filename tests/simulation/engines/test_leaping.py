@@ -25,14 +25,14 @@ from apportion.simulation.engines.leaping.increments import (
     make_workspace,
     walk_exponent,
 )
-from apportion.simulation.engines.leaping.leap import LONGEST_HORIZON, POLICIES, TOLERANCE, Leap, why_not
+from apportion.simulation.engines.leaping.leap import LONGEST_HORIZON, POLICIES, TOLERANCE, Leap, steady_law, why_not
 from apportion.simulation.engines.leaping.power_sums import (
     power_sum,
     sum_of_falling_shares,
     sum_of_leading_shares,
     sum_of_powers,
 )
-from apportion.simulation.engines.records import empty_traces, instance_record
+from apportion.simulation.engines.records import empty_traces
 from apportion.simulation.engines.streams import streams
 from apportion.simulation.sweep import FolderStore
 from apportion.simulation.task import Task, run_task
@@ -266,7 +266,7 @@ def happened_inside(case, paths, rng):
 
 def bound_of(case):
     found = laid_out(case)
-    return event_bound(found.record, found.sums, instance_record(case.world), found.interval, 1.0, found.work)
+    return event_bound(found.record, found.sums, steady_law(case.world), found.interval, 1.0, found.work)
 
 
 @pytest.mark.parametrize("name", INTERVALS)
@@ -303,7 +303,7 @@ def test_all_pairs_of_many_arms_are_counted_once_or_bounded():
     powers = powers_of(1 / arms, 0.75)
     kind = ap.SuccessiveElimination(b=0.75).reads
     sums = kind(*(np.full(arms, first * x) for x in (1.0, powers.amount, powers.noise, 0.0, powers.information, 0.0)))
-    instance = instance_record(ap.Instance((0.0,) * arms, 0.75))
+    instance = steady_law(ap.Instance((0.0,) * arms, 0.75))
     interval, work = Interval(0, first, last, 0, powers), make_workspace(last, arms)
     work.shares[:] = 1 / arms
     work.power_sums[0] = last - first

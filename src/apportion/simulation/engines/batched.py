@@ -14,7 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from apportion._common.compiled import kernel
-from apportion.model.law import outcome
+from apportion.model.sums import powers_of
+from apportion.model.world import best_value, outcome, shortfall, terms
 from apportion.policies.index import IndexPolicy, grade, keep_one, optimism
 from apportion.simulation.engines.streams import STATE_WORDS, Streams, restart
 
@@ -37,24 +38,25 @@ def can_run_batched(policy: Any, horizon: int) -> bool:
 
 
 @kernel
-def play_batched(policy: Any, instance: Any, schedule: Any, streams: Any, regret: Any, reward: Any) -> None:
+def play_batched(policy: Any, environment: Any, schedule: Any, streams: Any, regret: Any, reward: Any) -> None:
     """`dense.play` for each stream; `regret` and `reward` have a row per run, a column per checkpoint or none."""
-    size = min(LARGEST_BATCH, max(SMALLEST_BATCH, ARMS_IN_A_BATCH // len(instance.means)))
+    size = min(LARGEST_BATCH, max(SMALLEST_BATCH, ARMS_IN_A_BATCH // environment.arms))
     first = 0
     while first < len(streams.seeds):
         last = min(first + size, len(streams.seeds))
         batch = Streams(streams.generator, streams.state, streams.seeds[first:last])
-        play_batch(policy, instance, schedule, batch, regret[first:last], reward[first:last])
+        play_batch(policy, environment, schedule, batch, regret[first:last], reward[first:last])
         first = last
 
 
 @kernel
-def play_batch(policy: Any, instance: Any, schedule: Any, streams: Any, regret: Any, reward: Any) -> None:
+def play_batch(policy: Any, environment: Any, schedule: Any, streams: Any, regret: Any, reward: Any) -> None:
     """One period after the other, all runs of the batch (lanes) in each."""
-    means, gaps, noise, sigma = instance.means, instance.gaps, instance.noise, instance.sigma
+    world, resting, arms = environment.world, environment.state, environment.arms
+    unit = terms(world, powers_of(1.0, environment.b, environment.c))
     horizon, checkpoints = schedule.horizon, schedule.checkpoints
     rng, state, seeds = streams.generator, streams.state, streams.seeds
-    arms, lanes = len(means), len(seeds)
+    lanes = len(seeds)
     states = np.zeros((lanes, STATE_WORDS), dtype=np.uint64)
     for lane in range(lanes):
         restart(rng, state, seeds[lane])
@@ -62,12 +64,13 @@ def play_batch(policy: Any, instance: Any, schedule: Any, streams: Any, regret: 
             states[lane, word] = state[word]
     plays, total = np.zeros((arms, lanes)), np.zeros((arms, lanes))
     mean, width = np.full((arms, lanes), math.inf), np.zeros((arms, lanes))  # an arm never observed goes first
-    lost, earned, returned = np.zeros(lanes), np.zeros(lanes), np.zeros(lanes)
+    lost, earned, expected, returned = np.zeros(lanes), np.zeros(lanes), np.zeros(lanes), np.zeros(lanes)
     best, chosen = np.zeros(lanes), np.zeros(lanes, dtype=np.int64)
     tied = np.zeros(arms)
     checkpoint = 0
     for number in range(1, horizon + 1):
         factor = optimism(policy, number)
+        value = best_value(world, number, 1.0, resting)
         for lane in range(lanes):
             best[lane] = mean[0, lane] + factor * width[0, lane]
             chosen[lane] = 0
@@ -89,7 +92,7 @@ def play_batch(policy: Any, instance: Any, schedule: Any, streams: Any, regret: 
                     if tied[arm] > 0.0:
                         chosen[lane] = arm
             arm = chosen[lane]
-            returned[lane] = outcome(means[arm], sigma, noise, 1.0, rng)
+            expected[lane], returned[lane] = outcome(world, number, arm, unit, resting, rng)
             for word in range(STATE_WORDS):
                 states[lane, word] = state[word]
         for lane in range(lanes):
@@ -98,7 +101,7 @@ def play_batch(policy: Any, instance: Any, schedule: Any, streams: Any, regret: 
             count, score = plays[arm, lane] + 1.0, total[arm, lane] + returned[lane]
             plays[arm, lane], total[arm, lane] = count, score
             mean[arm, lane], width[arm, lane] = grade(policy, number, arms, count, count, score)
-            lost[lane] += gaps[arm]
+            lost[lane] += shortfall(world, arm, 1.0, expected[lane], value)
             earned[lane] += returned[lane]
         if checkpoint < len(checkpoints) and checkpoints[checkpoint] == number:
             for lane in range(lanes):

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from apportion._common.compiled import compiled, kernel
-from apportion.model.law import Instance, outcome
 from apportion.model.sums import Floats, observe, powers_of
+from apportion.model.world import World, advance, best_value, outcome, shortfall, terms
 from apportion.policies.contract import Period, Policy, allocate
 from apportion.simulation.engines.batched import can_run_batched, play_batched
 from apportion.simulation.engines.records import (
     Generators,
     Trace,
-    instance_record,
+    environment_of,
     make_schedule,
     note_active,
     policy_state,
@@ -26,36 +26,41 @@ from apportion.simulation.engines.streams import Streams, restart
 
 
 @kernel
-def play(policy: Any, sums: Any, memory: Any, instance: Any, schedule: Any, generators: Any, trace: Any) -> None:
+def play(policy: Any, sums: Any, memory: Any, environment: Any, schedule: Any, generators: Any, trace: Any) -> None:
     """Run the periods of `schedule`, each with a budget of 1, and write `trace` at its checkpoints.
 
     `sums` are those that the policy reads, all 0, and `memory` what it starts from; both are left as they are after
-    the last period. Regret is the pseudo-regret Σ_t Σ_i A_ti·Δ_i; reward is what the law returned.
+    the last period. Regret is what the splits fall short of the best value of their period in expectation, Σ A·Δ
+    under the paper's law; reward is what came back.
     """
-    means, gaps, noise, b, sigma = instance.means, instance.gaps, instance.noise, instance.b, instance.sigma
+    world, state, arms, b, c = environment.world, environment.state, environment.arms, environment.b, environment.c
     horizon, checkpoints = schedule.horizon, schedule.checkpoints
     rng, noise_rng, common = generators.policy, generators.noise, generators.common
     eliminated = trace.eliminated
-    arms = len(means)
     shares = np.zeros(arms)
     regret = 0.0
     reward = 0.0
     checkpoint = 0
-    powers = previous = powers_of(1.0, b)
+    powers = previous = powers_of(1.0, b, c)
+    amount = previous_amount = terms(world, powers)
     for number in range(1, horizon + 1):
         allocate(policy, Period(number, horizon, 1.0), sums, memory, rng, shares)
+        advance(world, number, state, noise_rng)
+        best = best_value(world, number, 1.0, state)
         for arm in range(arms):
             if shares[arm] > 0.0:
                 if shares[arm] != powers.amount:  # powers are dear: most splits have one or two different shares
                     powers, previous = previous, powers
+                    amount, previous_amount = previous_amount, amount
                     if shares[arm] != powers.amount:
-                        powers = powers_of(shares[arm], b)
-                returned = outcome(means[arm], powers.deviation * sigma, noise, powers.amount, noise_rng)
+                        powers = powers_of(shares[arm], b, c)
+                        amount = terms(world, powers)
+                expected, returned = outcome(world, number, arm, amount, state, noise_rng)
                 observe(sums, arm, returned, powers)
-                regret += powers.amount * gaps[arm]
+                regret += shortfall(world, arm, powers.amount, expected, best)
                 reward += returned
             elif common:
-                outcome(0.0, 0.0, noise, 1.0, noise_rng)
+                outcome(world, number, arm, terms(world, powers_of(1.0, b, c)), state, noise_rng)
         if len(eliminated) > 0:
             note_active(number, horizon, shares, eliminated)
         if checkpoint < len(checkpoints) and checkpoints[checkpoint] == number:
@@ -65,7 +70,7 @@ def play(policy: Any, sums: Any, memory: Any, instance: Any, schedule: Any, gene
 
 @kernel
 def play_block(
-    policy: Any, state: Any, memory: Any, instance: Any, schedule: Any, own: Any, common: Any, traces: Any
+    policy: Any, state: Any, memory: Any, environment: Any, schedule: Any, own: Any, common: Any, traces: Any
 ) -> None:
     """`play` for each stream of `own`; `memory` and `traces` have a row per run. `common` as in `Dense.run`."""
     noise = own if common is None else common
@@ -75,21 +80,21 @@ def play_block(
         if common is not None:
             restart(common.generator, common.state, common.seeds[run])
         reset(state, memory[run])
-        play(policy, state.sums, memory[run], instance, schedule, generators, trace_of(traces, run))
+        for index in range(len(environment.state)):
+            environment.state[index] = environment.initial_state[index]
+        play(policy, state.sums, memory[run], environment, schedule, generators, trace_of(traces, run))
 
 
 class Dense:
-    """Runs one policy on one instance, replication after replication, compiled unless `plain`."""
+    """Runs one policy in one world, replication after replication, compiled unless `plain`."""
 
-    def __init__(
-        self, policy: Policy, instance: Instance, horizon: int, checkpoints: Any, plain: bool = False
-    ) -> None:
-        self._policy, self._arms = policy, instance.arms
-        self._prepared = policy.prepared(instance.arms, horizon)
-        self._instance = instance_record(instance)
+    def __init__(self, policy: Policy, world: World, horizon: int, checkpoints: Any, plain: bool = False) -> None:
+        self._policy, self._arms = policy, world.arms
+        self._prepared = policy.prepared(world.arms, horizon)
+        self._environment = environment_of(world, policy)
         self._schedule = make_schedule(horizon, checkpoints)
         self._play = play_block if plain else compiled(play_block)
-        self._batched = not plain and can_run_batched(policy, horizon)
+        self._batched = not plain and not world.moves and can_run_batched(policy, horizon)
 
     def run(self, own: Streams, traces: Trace, common: Streams | None = None) -> Floats:
         """One run per stream, written into `traces`; returns the memory of each run at its end.
@@ -98,9 +103,11 @@ class Dense:
         """
         memory = np.zeros((len(own.seeds), self._arms))
         if self._batched and common is None and traces.without_arms:
-            compiled(play_batched)(self._prepared, self._instance, self._schedule, own, traces.regret, traces.reward)
+            compiled(play_batched)(
+                self._prepared, self._environment, self._schedule, own, traces.regret, traces.reward
+            )
             return memory
         state = policy_state(self._policy, self._arms)
         with np.errstate(all="ignore"):
-            self._play(self._prepared, state, memory, self._instance, self._schedule, own, common, traces)
+            self._play(self._prepared, state, memory, self._environment, self._schedule, own, common, traces)
         return memory

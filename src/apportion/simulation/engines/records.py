@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apportion._common.compiled import kernel
-from apportion.model.law import Instance
 from apportion.model.sums import Floats, rows_of, sums_over
+from apportion.model.world import World
 from apportion.policies.contract import Policy
 
 # Shares may miss 1 by rounding only.
@@ -24,20 +24,31 @@ SUM_TOLERANCE: Final = 1e-9
 ACTIVE_FRACTION: Final = 0.5
 
 
-class InstanceRecord(NamedTuple):
-    """An instance: means μ_i, gaps Δ_i = max μ − μ_i, and the law Y_i = A_i·μ_i + A_i^b·σ·ξ_i with ξ of `noise`."""
+class Environment(NamedTuple):
+    """What a policy is played in: the world's record, what moves in it and how it starts, and its number of arms.
 
-    means: Floats
-    gaps: Floats
+    `b` and `c` are the exponents that the policy's sums are taken at.
+    """
+
+    world: Any
+    state: Floats
+    initial_state: Floats
+    arms: int
     b: float
-    sigma: float
-    noise: Any
+    c: float
 
 
-def instance_record(instance: Instance) -> InstanceRecord:
-    """The record of an instance."""
-    means, gaps = np.array(instance.means), np.array(instance.gaps)
-    return InstanceRecord(means, gaps, instance.b, instance.sigma, instance.noise)
+def environment_of(world: World, policy: Policy) -> Environment:
+    """The environment of a policy. Exponents that a policy lacks are the world's, or the paper's."""
+    b, c = (_exponent(policy, world, name, default) for name, default in (("b", 0.5), ("c", 1.0)))
+    initial = world.initial_state()
+    return Environment(world.record(b, c), initial.copy(), initial, world.arms, b, c)
+
+
+def _exponent(policy: Policy, world: World, name: str, default: float) -> float:
+    return next(
+        (float(v) for v in (getattr(policy, name, None), getattr(world, name, None)) if v is not None), default
+    )
 
 
 class Schedule(NamedTuple):

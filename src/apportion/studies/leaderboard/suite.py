@@ -26,7 +26,8 @@ class Case(NamedTuple):
     @property
     def instance(self) -> Instance:
         """The world of the case."""
-        return Instance(means_of(self.family, self.arms, self.gap), self.b, self.sigma, noise_family(self.noise))
+        means = means_of(self.family, self.arms, self.gap)
+        return Instance(means, self.b, self.sigma, noise=noise_family(self.noise))
 
     @property
     def label(self) -> str:

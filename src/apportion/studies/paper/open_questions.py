@@ -16,7 +16,7 @@ from apportion.model.sums import Sums
 from apportion.policies import EpsilonGreedy, Policy, SuccessiveElimination
 from apportion.reporting.html import shown
 from apportion.simulation.engines.dense import play
-from apportion.simulation.engines.records import Generators, empty_traces, instance_record, make_schedule, trace_of
+from apportion.simulation.engines.records import Generators, empty_traces, environment_of, make_schedule, trace_of
 from apportion.studies.curves import Curve, Labels, Panel, draw_panels
 from apportion.studies.page import Block, Figure, Picture, Table, Text, mean_of, table_of, with_error
 from apportion.studies.paper.runs import final_regret, world
@@ -91,7 +91,7 @@ def _bias(sizes: Sizes, seed: int) -> list[dict[str, Any]]:
 
 def final_sums(policy: Policy, case: Instance, horizon: int, runs: int, seed: int) -> Sums:
     """The statistics of every run after its last period, (runs, arms) each."""
-    arms, instance, schedule = case.arms, instance_record(case), make_schedule(horizon, [horizon])
+    arms, instance, schedule = case.arms, environment_of(case, policy), make_schedule(horizon, [horizon])
     table = np.zeros((runs, len(Sums._fields), arms))
     trace = trace_of(empty_traces(1, 1, arms, ("regret",)), 0)
     prepared, loop = policy.prepared(arms, horizon), compiled(play)

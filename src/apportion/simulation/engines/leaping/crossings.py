@@ -64,14 +64,14 @@ def _elimination_bound(policy: Any, sums: Any, instance: Any, interval: Any, tol
     boundary_before = boundary_after = 0.0
     for end in range(2):
         more = periods * end
-        resource = sums.resource[leader] + more * powers.amount
+        response = sums.response[leader] + more * powers.response
         noise = sums.noise[leader] + more * powers.noise
         information = sums.information[leader] + more * powers.information
         count = float(interval.first + 1 if policy.radius == CONE else interval.first + more)
-        radius = elimination_radius(policy, 1.0, count, resource * (resource / noise), information, arms)
+        radius = elimination_radius(policy, 1.0, count, response * (response / noise), information, arms)
         boundary_before = boundary_after
         factor = math.sqrt(2.0) if policy.pairwise else 2.0
-        boundary_after = factor * radius * (information if by_score else resource)
+        boundary_after = factor * radius * (information if by_score else response)
     before = sums.score if by_score else sums.reward
     highest_before = highest_after = -math.inf
     active = 0

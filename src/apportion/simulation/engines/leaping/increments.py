@@ -80,7 +80,7 @@ def _add_rewards(
     sums: Any, arm: int, periods: float, powers: Any, variance: float, mean: float, noise: float
 ) -> None:
     sums.count[arm] += periods
-    sums.resource[arm] += periods * powers.amount
+    sums.response[arm] += periods * powers.response
     sums.noise[arm] += periods * powers.noise
     sums.reward[arm] += periods * powers.amount * mean + powers.deviation * noise
     sums.information[arm] += periods * powers.information

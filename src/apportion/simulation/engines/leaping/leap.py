@@ -25,6 +25,7 @@ from apportion._common.compiled import compiled, kernel
 from apportion.model.law import Instance
 from apportion.model.noise import Gaussian
 from apportion.model.sums import Floats, powers_of
+from apportion.model.world import World
 from apportion.policies import EpsilonGreedy, FollowTheLeader, Oracle, SuccessiveElimination, Uniform
 from apportion.policies.contract import Period, Policy, allocate
 from apportion.simulation.engines.leaping.crossings import event_bound
@@ -41,7 +42,6 @@ from apportion.simulation.engines.leaping.increments import (
 from apportion.simulation.engines.records import (
     ACTIVE_FRACTION,
     Trace,
-    instance_record,
     make_schedule,
     note_active,
     policy_state,
@@ -59,8 +59,28 @@ POLICIES: Final = (SuccessiveElimination, EpsilonGreedy, FollowTheLeader, Unifor
 _LARGEST_VARIANCE = 1e140
 
 
-def why_not(policy: Policy, instance: Instance, horizon: int, common: bool = False) -> str | None:
+class SteadyLaw(NamedTuple):
+    """The paper's law as leaping needs it: means μ_i, gaps Δ_i, one b, one σ."""
+
+    means: Floats
+    gaps: Floats
+    b: float
+    sigma: float
+
+
+def steady_law(instance: Any) -> SteadyLaw:
+    """The record of an `Instance` that `why_not` has nothing against."""
+    return SteadyLaw(np.array(instance.means), np.array(instance.gaps), instance.b, instance.sigmas[0])
+
+
+def why_not(policy: Policy, instance: World, horizon: int, common: bool = False) -> str | None:
     """Why leaping cannot simulate this, as the object of "for …"; None where it can."""
+    if type(instance) is not Instance:
+        return f"{instance.label}, which is not the law of `Instance`"
+    if instance.c < 1.0 or len(set(instance.sigmas)) > 1:
+        return f"{instance.label}: it knows the paper's law only, c = 1 and one σ"
+    if getattr(policy, "b", instance.b) != instance.b:
+        return f"{policy.label} on {instance.label}, whose sums would be taken at another b than the law's"
     if type(policy) not in POLICIES:  # a subclass may decide by another rule
         names = ", ".join(cls.__name__ for cls in POLICIES)
         return f"{policy.label}, whose shares are not fixed between events as those of {names} are"
@@ -79,7 +99,7 @@ def why_not(policy: Policy, instance: Instance, horizon: int, common: bool = Fal
     return None
 
 
-def require_leaping(policy: Policy, instance: Instance, horizon: int, common: bool = False) -> None:
+def require_leaping(policy: Policy, instance: World, horizon: int, common: bool = False) -> None:
     """Refuse what leaping cannot simulate."""
     if reason := why_not(policy, instance, horizon, common):
         raise validation.refuse("engine", f"'dense' or 'auto' for {reason}", "leap")
@@ -213,7 +233,7 @@ class Leap:
     def __init__(
         self,
         policy: Policy,
-        instance: Instance,
+        instance: World,
         horizon: int,
         checkpoints: Any,
         plain: bool = False,
@@ -224,7 +244,7 @@ class Leap:
         self._policy, self._arms = policy, instance.arms
         self._schedule = make_schedule(horizon, checkpoints, tolerance)
         self._prepared = policy.prepared(instance.arms, horizon)
-        self._instance = instance_record(instance)
+        self._instance = steady_law(instance)
         self._leap = leap_block if plain else compiled(leap_block)
 
     def run(self, own: Streams, traces: Trace) -> Tally:
