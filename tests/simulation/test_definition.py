@@ -78,7 +78,7 @@ def test_everything_that_can_be_said(tmp_path):
     plan = definition.plans[0]
     assert (definition.name, plan.horizon, plan.checkpoints) == ("All of it", 100, (1, 10, 100))
     assert (plan.variables, plan.common) == (("regret", "shares"), True)
-    assert plan.instances[0] == ap.Instance((1, 0.5), 0.5, 2.0, ap.StudentT(4))
+    assert plan.instances[0] == ap.Instance((1, 0.5), 0.5, 2.0, noise=ap.StudentT(4))
     assert len(plan.instances) == 1 + 3 * 2 * 2
     assert plan.policy(1, plan.instances[0]) == ap.SuccessiveElimination(b=0.6, sigma=3.0)
 
