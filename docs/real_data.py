@@ -46,10 +46,10 @@ def table(data):
     yield "| month | b, one σ | b, a σ per state | b, weeks apart | stretch | drift | memory | σ ratio | slope |"
     yield "|---|---|---|---|---|---|---|---|---|"
     for name, month in data.groupby("month"):
-        common = ap.fit_noise(month, tails="measured")
-        own = ap.fit_noise(month, sigma="per-arm", tails="measured")
+        common = ap.fit_noise(month, c=1.0, sigma="common", tails="measured")
+        own = ap.fit_noise(month, c=1.0, sigma="per-arm", tails="measured")
         whole = month.groupby("week").filter(lambda rows: len(rows) >= 4)
-        weeks = ap.fit_noise(whole, arm="week", sigma="per-arm", tails="measured")
+        weeks = ap.fit_noise(whole, arm="week", c=1.0, sigma="per-arm", tails="measured")
         spread = max(own.arms.sigmas) / min(own.arms.sigmas)
         slope = np.polyfit(*within_weeks(month), 1)[0]
         cells = [name, *map(described, (common, own, weeks)), f"{common.stretch:.1f}", f"{drift(month):.2f}"]

@@ -27,7 +27,7 @@ def last_year(rng):
 
 def main(weeks, picture):
     rng = np.random.default_rng(2024)
-    fit = ap.fit_noise(last_year(rng))
+    fit = ap.fit_noise(last_year(rng), c=1.0, sigma="common")  # the law that the campaign is given below
     print(fit.summary())
     with tempfile.TemporaryDirectory() as folder:  # a real campaign keeps its database
         campaign = ap.Campaign.create(

@@ -21,6 +21,9 @@ DELIMITERS = (",", ";", "\t")
 
 _NOT_UTF8 = "it is not UTF-8 text, which spreadsheets save as “CSV UTF-8”"
 
+_NOTHING = {"", "no data", "na", "n/a", "nan", "none", "null"}
+_FORMULA_MARKS = "=+-@"
+
 _UNGROUPED = re.compile(r"[+-]?\d{4,}")
 
 
@@ -188,3 +191,21 @@ on the command line).
             "`decimal` is comma or point (`--decimal` on the command line)."
         )
     return found[0] if found else None
+
+
+def says_nothing(cell: object) -> bool:
+    """Whether a cell says that there is no value.
+
+    >>> says_nothing("N/A"), says_nothing("0")
+    (True, False)
+    """
+    return isinstance(cell, str) and cell.strip().lower() in _NOTHING
+
+
+def unescaped(cell: str) -> str:
+    """A cell without the ' that an export writes before what a spreadsheet would take for a formula.
+
+    >>> unescaped("'=social"), unescaped("'social")
+    ('=social', "'social")
+    """
+    return cell[1:] if cell[:1] == "'" and cell[1:2] and cell[1] in _FORMULA_MARKS else cell

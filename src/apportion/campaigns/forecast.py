@@ -116,7 +116,8 @@ def backtest(
         from apportion.inference.fit import fit_noise
 
         columns = ("arm", "amount", "outcome")
-        fitted = fit_noise({column: [getattr(line, column) for line in recorded] for column in columns})
+        rows = {column: [getattr(line, column) for line in recorded] for column in columns}
+        fitted = fit_noise(rows, c=1.0, sigma="common")  # the law that is simulated here
         b = fitted.b if b is None else b
         sigma = float(fitted.sigma) if sigma is None else sigma
     exponent, noise = validation.number("b", b, low=0.0, high=1.0), validation.number("sigma", sigma, above=0.0)

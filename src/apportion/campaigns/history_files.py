@@ -12,8 +12,6 @@ COLUMNS_LISTED = 20  # so many columns are listed where one is missing
 LONGEST_DATE = 40  # the characters of a date or of the name of a period
 LONGEST_TICKET = 15  # the digits of a ticket's number
 LARGEST_NUMBER, SMALLEST_NUMBER = 1e100, 1e-100  # beyond these, sums of squares could leave the range of floats
-_NO_OUTCOME = {"", "no data", "na", "n/a", "nan", "none", "null"}  # cells that say that no outcome will come
-_FORMULA_MARKS = "=+-@"  # a cell that begins with one is a formula to a spreadsheet; an export writes ' before it
 
 
 class Observation(NamedTuple):
@@ -70,8 +68,7 @@ def _observations(
     for row, date, quoted_arm, amount_text, outcome_text in cells:
         if not date or len(date) > LONGEST_DATE or not date.isprintable():
             raise InvalidValue(f"Row {row}: the date must be a short printable text; got {date[:50]!r}.")
-        escaped = quoted_arm[:1] == "'" and quoted_arm[1:2] in _FORMULA_MARKS
-        arm = quoted_arm[1:] if escaped else quoted_arm
+        arm = tables.unescaped(quoted_arm)
         if not arm or not arm.isprintable():
             raise InvalidValue(f"Row {row}: the arm must be a printable name; got {arm[:50]!r}.")
         before = first_rows.setdefault((date, arm), row)
@@ -96,7 +93,7 @@ def _number(text: str, label: str, row: int, decimal: str | None) -> float:
 
 def _outcome(text: str, row: int, decimal: str | None) -> float | None:
     """The outcome in a cell; None where it says that none will come."""
-    return None if text.lower() in _NO_OUTCOME else _number(text, "outcome", row, decimal)
+    return None if tables.says_nothing(text) else _number(text, "outcome", row, decimal)
 
 
 class OutcomeRow(NamedTuple):

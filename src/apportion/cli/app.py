@@ -81,24 +81,39 @@ def fit(
     arm_column: Annotated[str, typer.Option(help="The column of the arms' names.")] = "arm",
     amount_column: Annotated[str, typer.Option(help="The column of the amounts.")] = "amount",
     outcome_column: Annotated[str, typer.Option(help="The column of the outcomes.")] = "outcome",
-    sigma: Annotated[str, typer.Option(help="The scale of the noise: common to all arms, or per-arm.")] = "common",
+    date_column: Annotated[
+        str | None, typer.Option(help="The column of the dates; one called date by default, if there is one.")
+    ] = None,
+    c: Annotated[
+        float | None, typer.Option(help="Exponent of the mean, if it is known: 1 for returns in proportion.")
+    ] = None,
+    b: Annotated[float | None, typer.Option(help="Noise exponent, if it is known.")] = None,
+    sigma: Annotated[
+        str, typer.Option(help="The scale of the noise: common to all arms, per-arm, or auto (as the data say).")
+    ] = "auto",
     level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
-    tails: Annotated[str, typer.Option(help="gaussian, or measured: heavy tails widen the intervals.")] = "gaussian",
+    tails: Annotated[
+        str, typer.Option(help="gaussian, or measured: heavy tails widen the interval of b.")
+    ] = "gaussian",
+    apart: Annotated[
+        str | None, typer.Option(help="week or month: a mean of its own for each, where returns move over time.")
+    ] = None,
     decimal: campaign.Decimal = None,
     plot: Annotated[
         Path | None, typer.Option(help="The picture (.png, .svg or .pdf); beside the file by default.")
     ] = None,
+    details: Annotated[bool, typer.Option("--details", help="With the statistics of the tests.")] = False,
     json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
-    """How noise grows with the amount: b and σ of a history, with intervals and a picture. Pool or divide?
+    """How returns and noise grow with the amount: c, b and σ of a history, with intervals, tests and pictures.
 
     Example: apportion fit history.csv --arm-column channel --amount-column spend --outcome-column clicks
     """
     from apportion.cli.fit import show_fit
 
     show_fit(
-        file, plot=plot, as_json=json, arm=arm_column, amount=amount_column, outcome=outcome_column, sigma=sigma,
-        level=level, tails=tails, decimal=decimal,
+        file, plot=plot, as_json=json, details=details, arm=arm_column, amount=amount_column, outcome=outcome_column,
+        date=date_column, c=c, b=b, sigma=sigma, level=level, tails=tails, apart=apart, decimal=decimal,
     )  # fmt: skip
 
 

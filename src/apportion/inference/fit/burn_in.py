@@ -15,7 +15,8 @@ import numpy.typing as npt
 from apportion._common import validation
 from apportion.errors import InvalidValue
 from apportion.inference.fit.history import LARGEST, SMALLEST
-from apportion.inference.fit.likelihood import Data, Floats, highest, interval
+from apportion.inference.fit.intervals import highest, interval
+from apportion.inference.fit.likelihood import Data, Floats
 
 
 class BurnInFit(NamedTuple):
@@ -96,7 +97,7 @@ def fit_burn_in(
         b=b,
         b_interval=interval(data.log_likelihood, b, error, level),
         b_error=error,
-        sigma=math.sqrt(data.at(b).residual[0] / data.dof / 2) * math.exp(-b * data.log_unit) * data.size,
+        sigma=math.sqrt(data.at(1.0, b).residual[0] / data.dof / 2) * math.exp(-b * data.log_unit) * data.size,
         slope=float(data.logs @ (heights - heights.mean())) / spread,
         slope_error=math.pi / math.sqrt(8 * spread),
         level=level,

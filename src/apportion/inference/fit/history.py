@@ -2,13 +2,15 @@
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from apportion._common import tables, validation
+from apportion._common.dates import parse_date
 from apportion.errors import InvalidValue
 from apportion.inference.fit.likelihood import Floats
 
@@ -17,24 +19,42 @@ LARGEST, SMALLEST = 1e60, 1e-60
 
 COLUMNS_LISTED = 12
 
-Wanted = tuple[str, str, str]
+# The column of dates that is used without being named, if there is one.
+_USUAL_DATE = "date"
 
 
 class History(NamedTuple):
     """Observations in the order they were given: arm `names[codes[j]]` got `amounts[j]` and returned `outcomes[j]`.
 
-    `skipped` counts rows with an amount of 0: nothing was observed there.
+    `moments` says when each was, if all rows have a date. `skipped` counts rows with an amount of 0 (nothing was
+    observed there), `pending` rows whose outcome is empty: it is not known yet, or will never be.
     """
 
     names: tuple[str, ...]
     codes: npt.NDArray[np.intp]
     amounts: Floats
     outcomes: Floats
+    moments: npt.NDArray[np.datetime64] | None
     skipped: int
+    pending: int
+
+
+class _Wanted(NamedTuple):
+    """The names of the columns. A date that was not asked for is used where there is one."""
+
+    arm: str
+    amount: str
+    outcome: str
+    date: str | None
+
+    def among(self, has: Callable[[str], bool]) -> list[str]:
+        """The columns to read, if `has` says which there are."""
+        usual = [_USUAL_DATE] if _USUAL_DATE not in self[:3] and has(_USUAL_DATE) else []
+        return [*self[:3], *(usual if self.date is None else [self.date])]
 
 
 class _Columns(NamedTuple):
-    """Three columns as given, and how to name a row of them."""
+    """Arms, amounts, outcomes and maybe dates as given, and how to name a row of them."""
 
     values: Sequence[Sequence[Any]]
     lines: Sequence[int] | None = None  # where a row stands in the file
@@ -46,16 +66,24 @@ class _Columns(NamedTuple):
         return f"line {self.lines[index]} of {self.source}"
 
 
-def read_history(history: Any, arm: str, amount: str, outcome: str, decimal: str | None = None) -> History:
+def read_history(
+    history: Any, arm: str, amount: str, outcome: str, decimal: str | None = None, date: str | None = None
+) -> History:
     """The observations of `history`, a data frame, a path of a CSV file, a mapping of columns, or rows.
 
-    Rows are mappings with the three names, or triples (arm, amount, outcome). Other columns are ignored. `decimal`,
-    "point" or "comma", is for numbers that are text; by default it is found in them, see `apportion._common.tables`.
+    Rows are mappings with the names, or triples (arm, amount, outcome). Other columns are ignored; one called "date"
+    is the `date` unless another is named. `decimal`, "point" or "comma", is for numbers that are text; by default it
+    is found in them, see `apportion._common.tables`.
     """
     given = tables.decimal_name(decimal)
-    wanted = (_column_name("arm", arm), _column_name("amount", amount), _column_name("outcome", outcome))
-    if len(set(wanted)) < 3:
+    named = None if date is None else _column_name("date", date)
+    wanted = _Wanted(
+        _column_name("arm", arm), _column_name("amount", amount), _column_name("outcome", outcome), named
+    )
+    if len(set(wanted[:3])) < 3:
         raise validation.refuse("outcome", "a column of its own, as `arm` and `amount`", outcome)
+    if named in wanted[:3]:
+        raise validation.refuse("date", "a column of its own", date)
     columns = _columns(history, wanted)
     if len({len(column) for column in columns.values}) > 1:
         lengths = ", ".join(str(len(column)) for column in columns.values)
@@ -69,20 +97,23 @@ def _column_name(name: str, value: Any) -> str:
     raise validation.refuse(name, "the name of a column", value)
 
 
-def _columns(history: Any, wanted: Wanted) -> _Columns:
+def _columns(history: Any, wanted: _Wanted) -> _Columns:
     if isinstance(history, str | os.PathLike | tables.FileContent):
         return _from_csv(history, wanted)
     if hasattr(history, "columns") and hasattr(history, "notna"):  # a data frame, without importing pandas
-        if missing := [name for name in wanted if name not in history.columns]:
+        names = wanted.among(lambda name: name in history.columns)
+        if missing := [name for name in names if name not in history.columns]:
             flat = history.reset_index()  # an index of arms is as good as a column
-            if any(name not in flat.columns for name in wanted):
+            names = wanted.among(lambda name: name in flat.columns)
+            if any(name not in flat.columns for name in names):
                 raise _lacks(missing, [str(name) for name in history.columns])
             history = flat
-        return _Columns([_plain(history[name]) for name in wanted])
+        return _Columns([_plain(history[name]) for name in names])
     if isinstance(history, Mapping):
-        if missing := [name for name in wanted if name not in history]:
+        names = wanted.among(lambda name: name in history)
+        if missing := [name for name in names if name not in history]:
             raise _lacks(missing, [str(name) for name in history])
-        return _Columns([_listed(history[name], name) for name in wanted])
+        return _Columns([_listed(history[name], name) for name in names])
     if isinstance(history, Iterable):
         return _from_rows(list(history), wanted)
     raise validation.refuse("history", "a data frame, the path of a CSV file, columns by name, or rows", history)
@@ -100,24 +131,25 @@ def _listed(column: Any, name: str) -> list[Any]:
     return list(column)
 
 
-def _from_rows(rows: list[Any], wanted: Wanted) -> _Columns:
+def _from_rows(rows: list[Any], wanted: _Wanted) -> _Columns:
+    names = wanted.among(lambda name: bool(rows) and all(isinstance(row, Mapping) and name in row for row in rows))
     found: list[list[Any]] = []
     for index, row in enumerate(rows):
         if isinstance(row, Mapping):
-            if missing := [name for name in wanted if name not in row]:
+            if missing := [name for name in names if name not in row]:
                 raise _lacks(missing, [str(name) for name in row], f" in row {index + 1}")
-            found.append([row[name] for name in wanted])
-        elif isinstance(row, Sequence) and not isinstance(row, str) and len(row) == 3:
+            found.append([row[name] for name in names])
+        elif isinstance(row, Sequence) and not isinstance(row, str) and len(row) == len(names):
             found.append(list(row))
         else:
-            raise validation.refuse("history", f"rows of {', '.join(wanted)} in row {index + 1}", row)
-    return _Columns([[row[index] for row in found] for index in range(3)])
+            raise validation.refuse("history", f"rows of {', '.join(names)} in row {index + 1}", row)
+    return _Columns([[row[index] for row in found] for index in range(len(names))])
 
 
-def _from_csv(source: tables.Source, wanted: Wanted) -> _Columns:
+def _from_csv(source: tables.Source, wanted: _Wanted) -> _Columns:
     """The columns of a file; other columns of it may hold anything, also quotes that do not match."""
     table = tables.read_table(source, strict=False)
-    indices = {name: table.index_of(name) for name in wanted}
+    indices = {name: table.index_of(name) for name in wanted.among(lambda name: table.index_of(name) is not None)}
     if missing := [name for name, index in indices.items() if index is None]:
         raise _lacks(missing, list(table.header), f" in {table.file}")
     return _Columns([table.column(index) for index in indices.values() if index is not None], table.lines, table.file)
@@ -131,24 +163,26 @@ def _lacks(missing: list[str], there: list[str], where: str = "") -> InvalidValu
     return InvalidValue(f"`history` must have {columns}{named}{where}; got {listed or 'no columns'}.")
 
 
-def _checked(columns: _Columns, wanted: Wanted, decimal: str | None) -> History:
-    arm, amount, outcome = wanted
-    texts = [[value for value in column if isinstance(value, str)] for column in columns.values[1:]]
+def _checked(columns: _Columns, wanted: _Wanted, decimal: str | None) -> History:
+    arm, amount, outcome, _ = wanted
+    texts = [[value for value in column if isinstance(value, str)] for column in columns.values[1:3]]
     amount_mark, outcome_mark = tables.decimal_marks(texts, decimal)
     indices: dict[str, int] = {}
-    codes, amounts, outcomes = [], [], []
-    skipped = 0
-    for index, (name, spent, returned) in enumerate(zip(*columns.values)):
-        label = "" if name is None or name != name else str(name).strip()
+    rows, codes, amounts, outcomes = [], [], [], []
+    skipped = pending = 0
+    for index, (name, spent, returned) in enumerate(zip(*columns.values[:3])):
+        label = "" if name is None or name != name else tables.unescaped(str(name).strip())
         if not label:
             raise validation.refuse(arm, f"the name of an arm in {columns.row(index)}", name)
         x = _number(spent, amount_mark, amount, columns, index)
         if x is None or not (x == 0.0 or SMALLEST <= x <= LARGEST):
             allowed = "a number of at least 0" if x is None or x < 0 else "0 or between 1e-60 and 1e60"
             raise validation.refuse(amount, f"{allowed} in {columns.row(index)}", spent)
-        y = _number(returned, outcome_mark, outcome, columns, index)
-        if x == 0.0 and (y == 0.0 or returned is None or returned == "" or returned != returned):
-            skipped += 1
+        empty = returned is None or returned != returned or tables.says_nothing(returned)
+        y = None if empty else _number(returned, outcome_mark, outcome, columns, index)
+        if empty or (x == 0.0 and y == 0.0):
+            skipped += x == 0.0
+            pending += x > 0.0
             continue
         if y is None or abs(y) > LARGEST:
             raise validation.refuse(outcome, f"a number between -1e60 and 1e60 in {columns.row(index)}", returned)
@@ -156,10 +190,29 @@ def _checked(columns: _Columns, wanted: Wanted, decimal: str | None) -> History:
             raise validation.refuse(
                 outcome, f"0 or missing where the {amount} is 0, in {columns.row(index)}", returned
             )
+        rows.append(index)
         codes.append(indices.setdefault(label, len(indices)))
         amounts.append(x)
         outcomes.append(y)
-    return History(tuple(indices), np.array(codes, np.intp), np.array(amounts), np.array(outcomes), skipped)
+    moments = _moments(columns, rows) if len(columns.values) > 3 else None
+    return History(
+        tuple(indices), np.array(codes, np.intp), np.array(amounts), np.array(outcomes), moments, skipped, pending
+    )
+
+
+def _moments(columns: _Columns, rows: list[int]) -> npt.NDArray[np.datetime64] | None:
+    """When the rows were; None where one has no date but a name, such as "week 3"."""
+    dates = columns.values[3]
+    known: dict[str, Any] = {}
+    found = []
+    for index in rows:
+        text = str(dates[index]).strip()
+        if text not in known:
+            known[text] = parse_date(text, index + 1 if columns.lines is None else columns.lines[index])
+        if known[text] is None:
+            return None
+        found.append(known[text].astimezone(UTC).replace(tzinfo=None))
+    return np.array(found, "datetime64[s]")
 
 
 def _number(value: Any, decimal: str | None, name: str, columns: _Columns, index: int) -> float | None:

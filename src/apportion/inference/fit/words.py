@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from apportion._common.formatting import readable, side_by_side
+from apportion.inference.fit.assumptions import Assumption, Finding
 
 if TYPE_CHECKING:
-    from apportion.inference.fit.noise import NoiseFit
+    from apportion.inference.fit.result import NoiseFit
 
 # Heavy tails that stretch an interval by less than this are not worth a sentence.
 _HEAVY = 1.25
 # A likelihood ratio above this, for an exponent outside [0, 1], comes by chance once in a hundred times.
 _MISFIT = 6.63
+# Twice the amount bringing more than this is as good as twice as much.
+_NEARLY_TWICE = 1.9
 # A chance below this that the arms have one scale is worth a sentence.
 _UNEQUAL = 0.001
 
@@ -23,13 +26,14 @@ def sentences(fit: "NoiseFit") -> list[str]:
     named so that all can find them."""
     arms = len(fit.arms.names)
     low, high = (f"{end:.2f}" for end in fit.b_interval)
-    sigma, amount = _three(fit.sigma), float(np.exp(np.mean(np.log(fit.amounts))))
+    amount = float(np.exp(np.mean(np.log(fit.amounts))))
+    within = "" if low == high else f" ({100 * fit.level:g}% interval {low} to {high})"
     lines = [
-        f"b = {fit.b:.2f} ({100 * fit.level:g}% interval {low} to {high}) from {fit.observations:,} observations of "
-        f"{arms} arm{'s' * (arms != 1)}.",
+        f"b = {fit.b:.2f}{within} from {fit.observations:,} observations of {arms} arm{'s' * (arms != 1)}.",
+        _bend(fit),
         f"An outcome scatters by {_three(fit.deviation_at(amount))} at the typical amount of {_three(amount)}"
-        f" (σ = {sigma} at amount 1{_range(fit)}).",
-        f"{halved(fit.b).capitalize()} about an arm.",
+        f" (σ = {_three(fit.sigma)} at amount 1{_range(fit)}).",
+        f"{halved(fit.b, fit.c).capitalize()} about an arm.",
         _advice(fit),
     ]
     if fit.beyond > _MISFIT:
@@ -40,8 +44,8 @@ def sentences(fit: "NoiseFit") -> list[str]:
     if fit.stretch > _HEAVY:
         done = "they are" if fit.tails == "measured" else "with tails set to measured they are"
         lines.append(
-            f"The noise has heavier tails than a Gaussian: intervals should be {fit.stretch:.1f} times as wide as "
-            f"for Gaussian noise; {done}."
+            f"The noise has heavier tails than a Gaussian: intervals of b should be {fit.stretch:.1f} times as wide "
+            f"as for Gaussian noise; {done}."
         )
     if fit.scale == "common" and fit.equal_scales < _UNEQUAL:
         own = [value for value in fit.arms.sigmas if value > 0]
@@ -50,12 +54,33 @@ def sentences(fit: "NoiseFit") -> list[str]:
             f"The arms differ in scale (σ of their own from {least} to {most}): compare with sigma set to per-arm, "
             "where only changes of amount within an arm count."
         )
-    if fit.skipped:
-        rows = (
-            "1 row with an amount of 0 was" if fit.skipped == 1 else f"{fit.skipped:,} rows with an amount of 0 were"
-        )
-        lines.append(f"{rows} skipped: nothing was observed there.")
-    return lines
+    return [*lines, *_left_out(fit)]
+
+
+def _bend(fit: "NoiseFit") -> str:
+    """What c says."""
+    if fit.c_source == "assumed":
+        return "c = 1 is assumed: these amounts vary too little within the arms to tell whether returns diminish."
+    if fit.c_source == "given":
+        return f"c = {fit.c:g} is given: twice the amount brings {2**fit.c:.3g} times as much."
+    low, high = fit.c_interval
+    said = f"c = {fit.c:.2f} ({100 * fit.level:g}% interval {low:.2f} to {high:.2f}): "
+    if high < 1:
+        return said + f"returns diminish, twice the amount brings {2**fit.c:.2f} times as much."
+    if 2**low > _NEARLY_TWICE:
+        return said + "returns grow in proportion to the amount."
+    return said + f"twice the amount brings {2**low:.2f} to 2 times as much; they may be in proportion."
+
+
+def _left_out(fit: "NoiseFit") -> list[str]:
+    """The rows that did not go in."""
+    kinds = ((fit.skipped, "an amount of 0", "nothing was observed there"),
+             (fit.pending, "an empty outcome", "it is not known"))  # fmt: skip
+    return [
+        f"{count:,} row{'s' * (count != 1)} with {what} {'was' if count == 1 else 'were'} skipped: {why}."
+        for count, what, why in kinds
+        if count
+    ]
 
 
 def _three(value: float) -> str:
@@ -63,14 +88,16 @@ def _three(value: float) -> str:
     return f"{float(f'{value:.3g}'):,.10g}" if 1e-4 <= value < 1e9 else f"{value:.3g}"
 
 
-def halved(b: float) -> str:
-    """What half the amount tells: information grows as amount^(2 − 2b).
+def halved(b: float, c: float = 1.0) -> str:
+    """What half the amount tells: information grows as amount^(2c − 2b).
 
     >>> halved(0.75), halved(1.0)
     ('half the amount tells 71% as much', 'half the amount tells as much as the whole')
     """
-    part = f"{2 ** (2 * b - 2):.0%}"
-    return "half the amount tells " + ("as much as the whole" if part == "100%" else f"{part} as much")
+    part = 2 ** (2 * b - 2 * c)
+    if 0.995 <= part < 1.005:
+        return "half the amount tells as much as the whole"
+    return "half the amount tells " + (f"{part:.0%} as much" if part < 1 else f"{part:.1f} times as much")
 
 
 def with_error(value: float, error: float) -> tuple[str, str]:
@@ -96,17 +123,105 @@ def _range(fit: "NoiseFit") -> str:
 
 def _advice(fit: "NoiseFit") -> str:
     low, high = fit.b_interval
-    gain = 2 ** (2 * fit.b - 1)
-    if low > 0.5:
+    gain = 2 ** (2 * fit.b - 2 * fit.c + 1)
+    # Exploring divides where c − b ≤ 1/2; c may be anything in its interval.
+    least, most = fit.c_interval if fit.c_source == "estimated" else (fit.c, fit.c)
+    named = "1/2" if fit.c == 1 else f"c − 1/2 = {fit.c - 0.5:.2f}"
+    if low > most:
         return (
-            f"The interval lies above 1/2: divide. A budget split over two arms tells {gain:.2f} times as much in "
-            "all as the whole on one."
+            "Noise grows faster with the amount than returns do: small amounts tell more than large ones, so divide. "
+            "This cannot go on down to the smallest amounts."
         )
-    if high < 0.5:
+    if low > most - 0.5:
         return (
-            f"The interval lies below 1/2: pool. A budget put on one arm at a time tells {1 / gain:.2f} times as "
+            f"The interval lies above {named}: divide. A budget split over two arms tells {gain:.2f} times as much "
+            "in all as the whole on one."
+        )
+    if high < least - 0.5:
+        return (
+            f"The interval lies below {named}: pool. A budget put on one arm at a time tells {1 / gain:.2f} times as "
             "much as the same budget split over two."
         )
     if high - low > 0.8:
         return "These data say next to nothing about b: more observations, or amounts that vary more, are needed."
-    return "The interval includes 1/2: these data do not say whether to pool or to divide."
+    return f"The interval includes {named}: these data do not say whether to pool or to divide."
+
+
+def assumption(name: str, finding: Finding) -> Assumption:
+    """A finding in words: a verdict in business English, and the numbers behind it."""
+    return Assumption(
+        name, finding.statistic, finding.freedom, finding.p_value, finding.holds, finding.effect,
+        _verdict(name, finding), _numbers(name, finding), finding.shown,
+    )  # fmt: skip
+
+
+def _verdict(name: str, finding: Finding) -> str:
+    if finding.holds is None:
+        return f"Not tested: {finding.reason}."
+    effect = finding.effect
+    good, bad = _VERDICTS[name]
+    if name == "proportional returns" and effect > 1:
+        bad = (
+            "Returns seem to grow faster than the amount, which the law does not allow: perhaps more was spent when "
+            "more was to be had, or returns drift."
+        )
+    if name == "proportional returns":
+        bad = bad.format(times=f"{2**effect:.2f}")
+    elif name == "no weekday pattern":
+        factors = finding.shown["factors"]
+        best, worst = int(np.argmax(factors)), int(np.argmin(factors))
+        days = finding.shown["days"]
+        bad = bad.format(
+            best=days[best], worst=days[worst], more=f"{factors[best] - 1:+.0%}", less=f"{factors[worst] - 1:+.0%}"
+        )
+    elif name == "no drift":
+        moved = f" by a factor of {effect:.2f}" if math.isfinite(effect) else ""
+        bad = bad.format(moved=moved)
+    elif name == "equal noise":
+        bad = bad.format(ratio=f"{effect:.1f}" if effect < 10 else f"{effect:,.0f}")
+    elif effect < 0:
+        bad = "Good and bad periods take turns (correlation {effect:.2f}): the ranges are wider than they need be."
+    return good if finding.holds else bad.format(effect=effect)
+
+
+# What is said where an assumption holds, and where it does not.
+_VERDICTS = {
+    "proportional returns": (
+        "Returns grow in proportion to the amount, as far as these data tell.",
+        "Returns diminish: twice the amount brings {times} times as much.",
+    ),
+    "equal noise": (
+        "All arms are about equally noisy.",
+        "Some arms are much noisier than others: the noisiest {ratio} times the quietest.",
+    ),
+    "no drift": (
+        "Returns stay the same over time, as far as these data tell.",
+        "Returns move over time: a typical arm{moved} from the first to the last quarter. Ranges are too narrow, and "
+        "c and b are distorted; compare with each week or month taken apart.",
+    ),
+    "no weekday pattern": (
+        "Weekdays do not matter, as far as these data tell.",
+        "Weekdays matter: {best} {more}, {worst} {less}.",
+    ),
+    "no memory": (
+        "Good and bad periods come by chance, as far as these data tell.",
+        "A good period is followed by another good one (correlation {effect:.2f}): ranges are too narrow.",
+    ),
+}
+
+_STATISTICS = {
+    "proportional returns": "likelihood ratio of c = {effect:.2f} against c = 1: {statistic:.1f}",
+    "equal noise": "likelihood ratio of a σ per arm against one: {statistic:.1f}, {first} degrees of freedom",
+    "no drift": "F({first}, {second}) = {statistic:.2f} for a mean per quarter",
+    "no weekday pattern": "F({first}, {second}) = {statistic:.2f} for a factor per weekday",
+    "no memory": "correlation of neighbouring residuals {effect:.2f}, {statistic:.1f} standard errors",
+}
+
+
+def _numbers(name: str, finding: Finding) -> str:
+    if finding.holds is None:
+        return ""
+    first, second = (*finding.freedom, 0, 0)[:2]
+    said = _STATISTICS[name].format(statistic=finding.statistic, effect=finding.effect, first=first, second=second)
+    chance = "p < 0.0001" if finding.p_value < 1e-4 else f"p = {finding.p_value:.2g}"
+    return f"{said}, {chance}"

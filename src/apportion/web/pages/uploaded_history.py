@@ -41,7 +41,7 @@ def measured(
     if file is None:
         raise InvalidValue("Choose a CSV file with columns arm, amount and outcome first.")
     history = content_of(file)
-    fit = fit_noise(history, **columns_of(typed))
+    fit = fit_noise(history, **columns_of(typed), c=1.0, sigma="common")  # the law that a campaign is created with
     content = {
         "b": round(fit.b, 4), "sigma": float(f"{fit.sigma:.6g}"), "means": fit.means,
         "sentences": fit.summary().splitlines(), "file": history.name,
