@@ -21,7 +21,7 @@ def main(days, picture):
     for _ in range(days):
         split = allocator.ask(KITS.budget)
         kits = np.array([split.amounts[state] for state in KITS.arms])
-        positives = KITS.draw(kits, rng)  # no number where no kit was sent
+        positives = KITS.world.draw(kits, rng)  # no number where no kit was sent
         allocator.tell(split.ticket, {state: n for state, n in zip(KITS.arms, positives.tolist()) if not np.isnan(n)})
         sent.append(kits)
         found += float(np.nansum(positives))

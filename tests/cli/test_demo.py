@@ -26,8 +26,8 @@ def test_a_season_in_the_database_is_the_season_of_the_averages(scenario, folder
     policy = demo._ours(scenario)[demo._shown(scenario)]
     season, found = demo.play_campaign(scenario, policy, seed=11)
     alone = play_season(scenario, policy, seed=11)
-    assert np.array_equal(season.amounts, alone.amounts)
-    assert np.array_equal(season.outcomes, alone.outcomes, equal_nan=True)
+    assert np.array_equal(season.played.amounts, alone.played.amounts)
+    assert np.array_equal(season.played.outcomes, alone.played.outcomes, equal_nan=True)
     assert season.beliefs == alone.beliefs
     assert (found.ok, found.exact, found.tickets) == (True, True, scenario.periods)
     assert found.events == 1 + 2 * scenario.periods  # its creation; then a split and its outcomes every period

@@ -220,8 +220,8 @@ def plain_and_compiled(noise, b, amounts, bits=np.random.PCG64, c=1.0, sigma=1.7
     instance = Instance(np.linspace(-1.0, 1.0, amounts.shape[1]), b, sigma, c, noise)
     for play in (worlds.play_amounts, compiled(worlds.play_amounts)):
         rng = np.random.Generator(bits(5))
-        played = worlds.Played(np.full(amounts.shape, np.nan), *(np.zeros(len(amounts)) for _ in range(3)))
-        play(instance.record(), 0, amounts, np.zeros(0), rng, played)
+        played = worlds.Played(amounts, np.full(amounts.shape, np.nan), *(np.zeros(len(amounts)) for _ in range(3)))
+        play(instance.record(), 0, np.zeros(0), rng, False, played)
         results.append((np.column_stack(played), rng.bit_generator.state))
     return results
 

@@ -58,8 +58,8 @@ def play_campaign(scenario: Scenario, policy: Policy, seed: int) -> tuple[Season
                 scenario.title, scenario.arms, budget=scenario.budget, unit=scenario.unit, policy=policy,
                 b=scenario.b, sigma=scenario.sigma, horizon=scenario.periods, whole=scenario.whole, seed=seed, db=db,
             )  # fmt: skip
-            amounts, outcomes = live_through(scenario, seed, campaign.split, campaign.record)
-            return Season(amounts, outcomes, campaign.beliefs()), campaign.check()
+            played = live_through(scenario, seed, campaign.split, campaign.record)
+            return Season(played, campaign.beliefs()), campaign.check()
         finally:
             close_engine(database_url(db))
 
@@ -85,7 +85,7 @@ def _splits(scenario: Scenario, season: Season) -> Table:
     table = Table(*(Column(name, justify="right") for name in (scenario.period, *scenario.arms)), title=title)
     shown = [n for n in (1, 2, 3, 5, 10, 20, 40, 80, 160) if n < scenario.periods] + [scenario.periods]
     for number in shown:
-        row = season.amounts[number - 1]
+        row = season.played.amounts[number - 1]
         cells = [f"{value:.0f}" if scenario.whole or row.max() >= 100 else f"{value:.2f}" for value in row]
         cells[int(row.argmax())] = f"[bold]{cells[int(row.argmax())]}[/bold]"
         table.add_row(str(number), *cells)

@@ -222,9 +222,10 @@ class World:
 
 
 class Played(NamedTuple):
-    """What came back of some periods: outcomes (n, K), NaN where nothing was given; per period the expected return of
-    the split, the best value, and the regret."""
+    """What was given in some periods and what came back, (n, K), NaN where nothing was given; per period the expected
+    return of the split, the best value, and the regret."""
 
+    amounts: Floats
     outcomes: Floats
     expected: Floats
     best: Floats
@@ -238,26 +239,29 @@ class Course:
     >>> course = Course(Instance(means=(0.5, 1.0), b=0.5), np.random.default_rng(1))
     >>> course.play([[0.5, 0.5]]).regret.tolist(), course.play([[0.2, 0.8]]).regret.round(12).tolist()
     ([0.25], [0.1])
+
+    `common`: noise is drawn for arms that get nothing too, so that courses of two policies can share it.
     """
 
-    def __init__(self, world: World, rng: Generator) -> None:
-        self.world, self.number = world, 0
+    def __init__(self, world: World, rng: Generator, common: bool = False) -> None:
+        self.world, self.number, self._common = world, 0, common
         self._record, self._state, self._rng = world.record(), world.initial_state(), rng
 
     def play(self, amounts: npt.ArrayLike) -> Played:
         """The next periods, one per row of `amounts`; the budget of a period is the sum of its row."""
         given = np.ascontiguousarray(amounts, dtype=np.float64)
         periods, arms = given.shape
-        played = Played(np.full((periods, arms), np.nan), *(np.zeros(periods) for _ in range(3)))
+        played = Played(given, np.full((periods, arms), np.nan), *(np.zeros(periods) for _ in range(3)))
         loop = compiled(play_amounts) if given.size >= _COMPILE_FROM else play_amounts
-        loop(self._record, self.number, given, self._state, self._rng, played)
+        loop(self._record, self.number, self._state, self._rng, self._common, played)
         self.number += periods
         return played
 
 
 @kernel
-def play_amounts(world: Any, start: int, amounts: Any, state: Any, rng: Generator, played: Any) -> None:
+def play_amounts(world: Any, start: int, state: Any, rng: Generator, common: bool, played: Any) -> None:
     """Row after row, arm after arm."""
+    amounts = played.amounts
     for row in range(amounts.shape[0]):
         number = start + row + 1
         advance(world, number, state, rng)
@@ -268,14 +272,16 @@ def play_amounts(world: Any, start: int, amounts: Any, state: Any, rng: Generato
         played.best[row] = best
         per_unit = best / budget if budget > 0.0 else 0.0
         for arm in range(amounts.shape[1]):
-            if amounts[row, arm] > 0.0:  # an arm with A = 0 is not observed, also at b = 0, where 0^0 would be 1
-                amount = amounts[row, arm]
+            amount = amounts[row, arm]
+            if amount > 0.0:  # an arm with A = 0 is not observed, also at b = 0, where 0^0 would be 1
                 expected, returned = outcome(
                     world, number, arm, terms(world, powers_of(amount, 1.0, 1.0)), state, rng
                 )
                 played.outcomes[row, arm] = returned
                 played.expected[row] += expected
                 played.regret[row] += shortfall(world, arm, amount, expected, per_unit)
+            elif common:
+                outcome(world, number, arm, terms(world, powers_of(1.0, 1.0, 1.0)), state, rng)
 
 
 def _record_type(cls: type[World]) -> type:

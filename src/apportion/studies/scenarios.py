@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from apportion.allocation.beliefs import Beliefs
 from apportion.allocation.split import Split
 from apportion.model.law import Instance
 from apportion.model.sums import Floats
+from apportion.model.world import Course, Played, World, best_value
 from apportion.policies import Policy
+from apportion.simulation.live import ask_and_tell, play_through
 
 
 @dataclass(frozen=True)
@@ -33,24 +35,40 @@ class Scenario:
     returns: str
     whole: bool = False
 
-    def draw(self, amounts: Floats, rng: np.random.Generator) -> Floats:
-        """What comes back for raw amounts; NaN where nothing was spent."""
-        return Instance(self.means, self.b, self.sigma).draw(amounts, rng)
+    @property
+    def world(self) -> World:
+        """What answers: the law with these means."""
+        return Instance(self.means, self.b, self.sigma)
 
     @property
     def possible(self) -> float:
         """What a season is expected to earn with all of the budget on the best arm."""
-        return max(self.means) * self.budget * self.periods
+        return self.periods * best_value(self.world.record(), 1, self.budget, self.world.initial_state())
+
+
+class Kits(World):
+    """Each of a whole number of kits finds a case with the probability of its state: b = 1/2, σ² = p(1 − p)."""
+
+    probabilities: tuple[float, ...]
+
+    def outcome(self: Any, number: Any, arm: Any, amount: Any, state: Any, rng: Any) -> Any:
+        """p·A, and a binomial count of positives."""
+        probability = self.probabilities[arm]
+        return amount * probability, float(rng.binomial(int(amount), probability))
+
+    def best_value(self: Any, number: Any, budget: Any, state: Any) -> Any:
+        """All kits where they find the most."""
+        return budget * self.probabilities.max()
 
 
 @dataclass(frozen=True)
 class KitScenario(Scenario):
-    """Each kit finds a case with the probability of its state: b = 1/2 exactly, σ² = p(1 − p)."""
+    """A problem with kits."""
 
-    def draw(self, amounts: Floats, rng: np.random.Generator) -> Floats:
-        """Binomial counts of positives; NaN where no kit was sent."""
-        found = rng.binomial(amounts.astype(np.int64), self.means).astype(np.float64)
-        return np.where(amounts > 0.0, found, np.nan)
+    @property
+    def world(self) -> World:
+        """Binomial counts of positives."""
+        return Kits(self.means)
 
 
 RESEARCH = Scenario(
@@ -96,14 +114,13 @@ SCENARIOS = (RESEARCH, STARTUPS, KITS)
 class Season(NamedTuple):
     """What happened: amounts and outcomes, (periods, arms), and what was believed at the end."""
 
-    amounts: Floats
-    outcomes: Floats
+    played: Played
     beliefs: Beliefs
 
     @property
     def earned(self) -> float:
         """Everything that came back."""
-        return float(np.nansum(self.outcomes))
+        return float(np.nansum(self.played.outcomes))
 
 
 def play_season(scenario: Scenario, policy: Policy, seed: int) -> Season:
@@ -112,29 +129,22 @@ def play_season(scenario: Scenario, policy: Policy, seed: int) -> Season:
         policy, scenario.arms, seed=seed, b=scenario.b, sigma=scenario.sigma, whole=scenario.whole,
         horizon=scenario.periods,
     )  # fmt: skip
-    amounts, outcomes = live_through(scenario, seed, allocator.ask, allocator.tell)
-    return Season(amounts, outcomes, allocator.beliefs())
+    rng = np.random.default_rng([seed, 1])
+    played = play_through(allocator, scenario.world, [scenario.budget] * scenario.periods, rng)
+    return Season(played, allocator.beliefs())
 
 
 def live_through(
     scenario: Scenario,
     seed: int,
     ask: Callable[[float], Split],
-    tell: Callable[[int, dict[str, float | None]], object],
-) -> tuple[Floats, Floats]:
-    """Amounts and outcomes of a season whose splits are asked for by `ask(budget)` and answered by `tell`."""
-    rng = np.random.default_rng([seed, 1])
-    amounts, outcomes = np.zeros((2, scenario.periods, len(scenario.arms)))
-    for period in range(scenario.periods):
-        split = ask(scenario.budget)
-        amounts[period] = list(split.amounts.values())
-        outcomes[period] = scenario.draw(amounts[period], rng)
-        named = zip(scenario.arms, outcomes[period].tolist())
-        tell(split.ticket, {arm: value for arm, value in named if value == value})
-    return amounts, outcomes
+    tell: Callable[[int, dict[str, float]], object],
+) -> Played:
+    """A season whose splits are asked for by `ask(budget)` and answered by `tell`: the same as `play_season`."""
+    course = Course(scenario.world, np.random.default_rng([seed, 1]))
+    return ask_and_tell(ask, tell, course, [scenario.budget] * scenario.periods, scenario.arms)
 
 
 def expected_returns(scenario: Scenario, policy: Policy, seeds: Iterable[int]) -> Floats:
     """What the amounts chosen in each season are expected to earn: as what it earned, with less noise."""
-    chosen = (play_season(scenario, policy, seed).amounts for seed in seeds)
-    return np.array([float((amounts @ scenario.means).sum()) for amounts in chosen])
+    return np.array([play_season(scenario, policy, seed).played.expected.sum() for seed in seeds])

@@ -5,38 +5,25 @@ It is the Allocator's arithmetic but for rounding; the study itself plays the st
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from apportion._common.compiled import kernel
 from apportion.model.sums import InformationSums, powers_of
+from apportion.model.world import best_value, outcome
 from apportion.policies.contract import Period, allocate
-
-
-class Course(NamedTuple):
-    """What happens in one run whatever the policy does: means and noise, (periods, arms).
-
-    Until period `arrival` only the first `early_arms` arms are there.
-    """
-
-    means: Any
-    noise: Any
-    early_arms: int
-    arrival: int
 
 
 class Rules(NamedTuple):
     """How outcomes come and count.
 
-    `b` is the world's, `assumed_b` the policy's; outcomes arrive `delay` periods late. `decay` is what a period
+    `b` is the one that the policy assumes; outcomes arrive `delay` periods late. `decay` is what a period
     leaves of an outcome's weight, `window` how many periods count (0: all), `groups` and `trim` those of the
     trimmed mean.
     """
 
     b: float
-    assumed_b: float
     delay: int
     decay: float
     window: int
@@ -88,12 +75,13 @@ def merge_groups(parts: Any, trim: float, table: Any, values: Any, precision: An
 
 
 @kernel
-def play_run(early_policy: Any, policy: Any, course: Course, rules: Rules, rng: Any, lost: Any) -> None:
+def play_run(early_policy: Any, policy: Any, world: Any, rules: Rules, rng: Any, lost: Any) -> None:
     """Fill `lost` with the regret of each period, against the best arm that is there.
 
     `early_policy` is the policy's record for the arms there are until the others arrive, `policy` that for all.
     """
-    horizon, arms = course.means.shape
+    horizon, arms = world.means.shape
+    unmoved = np.zeros(0)
     parts = np.zeros((rules.groups, 3, arms))
     amounts = np.zeros((horizon, arms))
     outcomes = np.zeros((horizon, arms))
@@ -103,7 +91,7 @@ def play_run(early_policy: Any, policy: Any, course: Course, rules: Rules, rng: 
     values = np.zeros(rules.groups)
     precision = np.zeros(rules.groups)
     for number in range(1, horizon + 1):
-        present = arms if number >= course.arrival else course.early_arms
+        present = arms if number >= world.arrival else world.early_arms
         merge_groups(parts, rules.trim, table, values, precision)
         sums: Any = InformationSums(table[0, :present], table[1, :present], table[2, :present])
         for arm in range(arms):
@@ -112,17 +100,13 @@ def play_run(early_policy: Any, policy: Any, course: Course, rules: Rules, rng: 
             allocate(early_policy, Period(number, horizon, 1.0), sums, memory[:present], rng, shares[:present])
         else:
             allocate(policy, Period(number, horizon, 1.0), sums, memory[:present], rng, shares[:present])
-        best = -math.inf
         earned = 0.0
         for arm in range(present):
-            mean = course.means[number - 1, arm]
-            best = max(best, mean)
-            earned += shares[arm] * mean
             amounts[number - 1, arm] = shares[arm]
             if shares[arm] > 0.0:
-                deviation = powers_of(shares[arm], rules.b).deviation
-                outcomes[number - 1, arm] = shares[arm] * mean + deviation * course.noise[number - 1, arm]
-        lost[number - 1] = best - earned
+                expected, outcomes[number - 1, arm] = outcome(world, number, arm, shares[arm], unmoved, rng)
+                earned += expected
+        lost[number - 1] = best_value(world, number, 1.0, unmoved) - earned
         if rules.decay < 1.0:
             for group in range(rules.groups):
                 for row in range(3):
@@ -130,11 +114,11 @@ def play_run(early_policy: Any, policy: Any, course: Course, rules: Rules, rng: 
                         parts[group, row, arm] *= rules.decay
         if rules.window > 0 and number > rules.window:
             left = number - rules.window
-            count_in(parts[left % rules.groups], amounts[left - 1], outcomes[left - 1], rules.assumed_b, -1.0)
+            count_in(parts[left % rules.groups], amounts[left - 1], outcomes[left - 1], rules.b, -1.0)
         if number > rules.delay:
             arrived, weight = number - rules.delay, rules.decay**rules.delay
             part = parts[arrived % rules.groups]
-            count_in(part, amounts[arrived - 1], outcomes[arrived - 1], rules.assumed_b, weight)
+            count_in(part, amounts[arrived - 1], outcomes[arrived - 1], rules.b, weight)
 
 
 @kernel
