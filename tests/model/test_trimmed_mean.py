@@ -287,7 +287,7 @@ def test_the_allocator_saves_amends_and_goes_on(options):
 def test_plain_state_is_as_it_ever_was():
     """State saved before there were windows holds the same keys, and loads."""
     state = json.loads(ap.Allocator(ap.Odds(b=0.75), ("x", "y"), seed=1).to_json())
-    assert set(state["statistics"]) == {"b", "c", "half_life", "period", "anchor", "limbs"}
+    assert set(state["statistics"]) == {"b", "half_life", "period", "anchor", "limbs"}
     assert ap.Allocator.from_json(json.dumps(state)).robust is False
 
 

@@ -30,6 +30,8 @@ _NOTHING_LEFT = 5000
 # Weights grow by 2 with every half-life; after so many the sums are scaled down, by a power of two and so exactly.
 _MOST_HALVINGS = 64
 
+_RESOURCE, _RESPONSE = Sums._fields.index("resource"), Sums._fields.index("response")
+
 # Terms are held to this size so that no sum can reach infinity and spoil the exact arithmetic.
 _LARGEST = 1e300
 
@@ -192,14 +194,17 @@ class Statistics:
             self._limbs = np.concatenate([self._limbs, rest[np.newaxis]])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; `from_dict` restores it to the last bit."""
+        """Plain data for JSON; `from_dict` restores it to the last bit. At c = 1 it is what it was before c."""
+        limbs, bent = self._limbs, {"c": self.c}
+        if self.c == 1.0:
+            limbs, bent = _without_response(limbs) if self._kind is Sums else limbs, {}
         return {
             "b": self.b,
-            "c": self.c,
+            **bent,
             "half_life": self.half_life,
             "period": self.period,
             "anchor": self._anchor,
-            "limbs": self._limbs.tolist(),
+            "limbs": limbs.tolist(),
         }
 
     @classmethod
@@ -207,10 +212,13 @@ class Statistics:
         """The statistics that `to_dict` wrote."""
         limbs = np.array(state["limbs"], dtype=np.float64)
         restored = cls(limbs.shape[2] if limbs.ndim == 3 else 0, state["b"], state["half_life"], state.get("c", 1.0))
-        if restored._kind is Sums and limbs.ndim == 3 and limbs.shape[1] == len(Sums._fields) - 1:
-            # Written before returns could bend: the response was the resource.
-            spent = Sums._fields.index("resource")
-            limbs = np.insert(limbs, Sums._fields.index("response"), limbs[:, spent], axis=1)
+        if (
+            restored._kind is Sums
+            and restored.c == 1.0
+            and limbs.ndim == 3
+            and limbs.shape[1] == len(Sums._fields) - 1
+        ):
+            limbs = np.insert(limbs, _RESPONSE, limbs[:, _RESOURCE], axis=1)
         whole_sums = limbs.ndim == 3 and len(limbs) >= 2 and limbs.shape[1:] == restored._limbs.shape[1:]
         if not whole_sums or not np.isfinite(limbs).all():
             raise IncompatibleState(
@@ -221,6 +229,11 @@ class Statistics:
         restored._anchor = validation.whole("anchor", state["anchor"], low=0, high=halvings)
         restored._limbs = limbs
         return restored
+
+
+def _without_response(limbs: Floats) -> Floats:
+    """At c = 1 the response is the resource, and need not be written down."""
+    return np.delete(limbs, _RESPONSE, axis=1)
 
 
 def _exponents(given: Sequence[float]) -> tuple[float, ...]:

@@ -128,7 +128,7 @@ class Window(Statistics):
         ]
         return {
             "b": self.b,
-            "c": self.c,
+            **({} if self.c == 1.0 else {"c": self.c}),
             "window": self.window,
             "period": self.period,
             "arms": self.arms,

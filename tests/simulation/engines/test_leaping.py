@@ -201,7 +201,9 @@ def laid_out(case):
         shares = np.tile([1 - 2e-12, 1e-12, 1e-12], (last, 1))
     powers = powers_of(shares, b)
     exponent = walk_exponent(sums, b)
-    past, inside = (powers._make(x[part] for x in powers) for part in (slice(first), slice(first, None)))
+    past, inside = (
+        powers._make(x[part] if np.ndim(x) else x for x in powers) for part in (slice(first), slice(first, None))
+    )
     for arm in range(arms):
         mean, noise = world.means[arm], (0.0 if arm else lead * world.sigma)
         sums.count[arm] = first
@@ -211,8 +213,8 @@ def laid_out(case):
             sums.information[arm] = past.information[:, arm].sum()
             sums.score[arm] = sums.information[arm] * mean + noise * sums.information[arm] ** 0.5
         if hasattr(sums, "reward"):
-            sums.resource[arm], sums.noise[arm] = past.amount[:, arm].sum(), past.noise[:, arm].sum()
-            sums.reward[arm] = sums.resource[arm] * mean + noise * sums.noise[arm] ** 0.5
+            sums.response[arm], sums.noise[arm] = past.amount[:, arm].sum(), past.noise[:, arm].sum()
+            sums.reward[arm] = sums.response[arm] * mean + noise * sums.noise[arm] ** 0.5
     interval, work = Interval(0, first, last, 0, powers_of(shares[first, 0], b)), make_workspace(last, arms)
     work.shares[:] = shares[first]
     fill_power_sums(record, interval, first, exponent, b, False, work)
@@ -249,7 +251,7 @@ def happened_inside(case, paths, rng):
     if not hasattr(sums, "reward"):
         score = sums.score + (information - sums.information) * means + noise
         return (np.argmax(score / information, axis=2) != 0).any(axis=1)
-    resource = sums.resource[0] + np.cumsum(inside.amount[:, 0])
+    resource = sums.response[0] + np.cumsum(inside.amount[:, 0])
     variance = sums.noise[0] + np.cumsum(inside.noise[:, 0])
     if record.radius == ANYTIME:
         estimate = (sums.score + (information - sums.information) * means + 3 ** (world.b - 1) * noise) / information
@@ -408,7 +410,7 @@ KINDS = [
     elimination(0.75, radius="printed"),
     ap.EpsilonGreedy(b=0.75),
     ap.EpsilonGreedy(b=0.75, leader="information"),
-    ap.FollowTheLeader(),
+    ap.FollowTheLeader(b=0.75),
     ap.Uniform(),
     ap.Oracle(means=(1.0, 0.5, 0.0)),
 ]

@@ -79,8 +79,6 @@ def why_not(policy: Policy, instance: World, horizon: int, common: bool = False)
         return f"{instance.label}, which is not the law of `Instance`"
     if instance.c < 1.0 or len(set(instance.sigmas)) > 1:
         return f"{instance.label}: it knows the paper's law only, c = 1 and one σ"
-    if getattr(policy, "b", instance.b) != instance.b:
-        return f"{policy.label} on {instance.label}, whose sums would be taken at another b than the law's"
     if type(policy) not in POLICIES:  # a subclass may decide by another rule
         names = ", ".join(cls.__name__ for cls in POLICIES)
         return f"{policy.label}, whose shares are not fixed between events as those of {names} are"
@@ -96,6 +94,8 @@ def why_not(policy: Policy, instance: World, horizon: int, common: bool = False)
         if (2.0 - 2.0 * instance.b) * smallest > math.log(_LARGEST_VARIANCE):
             where = f"{policy.label} on {instance.label}"
             return f"{where}, where shares get too small for their information to be counted"
+    if getattr(policy, "b", instance.b) != instance.b:
+        return f"{policy.label} on {instance.label}, whose sums would be taken at another b than the law's"
     return None
 
 
