@@ -655,6 +655,34 @@ def test_the_command_names_options_as_it_has_them(file, tmp_path):
     assert json.loads(done.stdout)["observations"] == 6
 
 
+def test_the_command_says_what_the_law_takes_for_granted(file):
+    short, long = (apportion("fit", file, *NAMED, *more).stdout for more in ((), ("--details",)))
+    for line in (
+        "✓ equal noise: All arms are about equally noisy.",
+        "– no weekday pattern: Not tested: the history has",
+    ):
+        assert line in short
+    assert "degrees of freedom, p = " in long
+    assert "p = " not in short
+    assert file.with_name("clicks-fit-assumptions.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_command_takes_given_exponents_and_dates(file, tmp_path):
+    found = json.loads(apportion("fit", file, *NAMED, "--c", "1", "--b", "0.5", "--json").stdout)
+    assert (found["c"], found["b"], found["c_source"]) == (1.0, 0.5, "given")
+    text = file.read_text().replace("day,", "when,")
+    rows = [line.split(",", 1) for line in text.splitlines()]
+    days = [f"2026-{1 + int(day) // 100:02d}-{1 + int(day) % 28:02d}" for day, _ in rows[1:]]
+    (tmp_path / "dated.csv").write_text(
+        "\n".join([text.splitlines()[0], *map(",".join, zip(days, (r for _, r in rows[1:])))])
+    )
+    options = (*NAMED, "--date-column", "when", "--apart", "month", "--json")
+    found = json.loads(apportion("fit", tmp_path / "dated.csv", *options).stdout)
+    assert found["apart"] == "month"
+    assert found["assumptions"][2]["words"] == "Not tested: each month has a mean of its own."
+    assert found["assumptions"][3]["holds"] is not None
+
+
 def test_the_command_for_machines(file, fit):
     target = file.parent / "new folder" / "fit.svg"
     done = apportion("fit", file, *NAMED, "--sigma", "per-arm", "--level", "0.9", "--plot", target, "--json")

@@ -214,6 +214,8 @@ def test_returns_that_grow_faster_than_the_amount():
     assert found.c == 1.0
     assert found.assumptions[0].effect == pytest.approx(1.4, abs=0.05)
     assert "grow faster than the amount" in found.assumptions[0].words
+    assert "an exponent of 1.4" in found.summary()
+    assert "grow in proportion" not in found.summary()
 
 
 def test_a_weekday_pattern_is_found_with_its_days():

@@ -65,6 +65,12 @@ def _bend(fit: "NoiseFit") -> str:
         return f"c = {fit.c:g} is given: twice the amount brings {2**fit.c:.3g} times as much."
     low, high = fit.c_interval
     said = f"c = {fit.c:.2f} ({100 * fit.level:g}% interval {low:.2f} to {high:.2f}): "
+    free = fit.assumptions[0]
+    if fit.c == 1 and free.holds is False and free.effect > 1:
+        return said + (
+            f"an exponent of {free.effect:.2f} would fit better, which the law does not allow. Perhaps returns moved over "
+            "time, or more was spent when more was to be had."
+        )
     if high < 1:
         return said + f"returns diminish, twice the amount brings {2**fit.c:.2f} times as much."
     if 2**low > _NEARLY_TWICE:
@@ -162,8 +168,8 @@ def _verdict(name: str, finding: Finding) -> str:
     good, bad = _VERDICTS[name]
     if name == "proportional returns" and effect > 1:
         bad = (
-            "Returns seem to grow faster than the amount, which the law does not allow: perhaps more was spent when "
-            "more was to be had, or returns drift."
+            "Returns seem to grow faster than the amount, which the law does not allow: perhaps returns moved over "
+            "time, or more was spent when more was to be had."
         )
     if name == "proportional returns":
         bad = bad.format(times=f"{2**effect:.2f}")
@@ -197,7 +203,7 @@ _VERDICTS = {
     "no drift": (
         "Returns stay the same over time, as far as these data tell.",
         "Returns move over time: a typical arm{moved} from the first to the last quarter. Ranges are too narrow, and "
-        "c and b are distorted; compare with each week or month taken apart.",
+        "c and b are distorted; compare with apart set to week or month.",
     ),
     "no weekday pattern": (
         "Weekdays do not matter, as far as these data tell.",
