@@ -17,6 +17,10 @@ from apportion.policies.elimination import ANYTIME, CONE, elimination_radius
 from apportion.simulation.engines.leaping.increments import LEADER, OTHERS, WALK_VARIANCE
 
 
+# e to this power is lost beside any tolerance.
+_NEGLIGIBLE_EXPONENT = -60.0
+
+
 @generic
 def event_bound(  # type: ignore[empty-body]
     policy: Any, sums: Any, instance: Any, interval: Any, tolerance: float, work: Any
@@ -131,6 +135,7 @@ def _overtaken_by_ratios(policy: Any, sums: Any, instance: Any, interval: Any, t
     first, last = interval.first, interval.last
     periods = last - first
     variance = work.power_sums[row, OTHERS, WALK_VARIANCE] + work.power_sums[row, LEADER, WALK_VARIANCE]
+    precision = -2.0 / (sigma * sigma * variance)
     sag = -1.0
     total = 0.0
     for arm in range(len(means)):
@@ -154,7 +159,9 @@ def _overtaken_by_ratios(policy: Any, sums: Any, instance: Any, interval: Any, t
                 right += drift * sag
                 if left <= 0.0 or right <= 0.0:
                     return 1.0
-            total += math.exp(-2.0 * left * right / (sigma * sigma * variance))
+            exponent = left * right * precision
+            if exponent > _NEGLIGIBLE_EXPONENT:
+                total += math.exp(exponent)
     return total
 
 
