@@ -16,7 +16,6 @@ from apportion.policies import EpsilonGreedy, FollowTheLeader, Oracle, Successiv
 from apportion.policies.elimination import ANYTIME, CONE, elimination_radius
 from apportion.simulation.engines.leaping.increments import LEADER, OTHERS, WALK_VARIANCE
 
-
 # e to this power is lost beside any tolerance.
 _NEGLIGIBLE_EXPONENT = -60.0
 
