@@ -579,7 +579,7 @@ class Cautious(ap.Odds):
 
     def allocate(self, period, sums, memory, rng, shares):
         for arm in range(len(shares)):
-            shares[arm] = 1.0 / len(shares) + 0.0 * self.sigma
+            shares[arm] = 1.0 / len(shares) + 0.0 * self.sigma[arm]
 
 
 class Weighted(Proportional):
@@ -596,4 +596,4 @@ def test_a_subclass_of_a_policy_is_a_policy(policy):
     record = policy.prepared(5, None)
     assert type(record) is type(policy).Record
     assert type(record) is not ap.Odds.Record
-    assert getattr(record, "sigma", 3.0) == policy.parameters.get("sigma", 3.0)
+    assert np.all(getattr(record, "sigma", 3.0) == policy.parameters.get("sigma", 3.0))

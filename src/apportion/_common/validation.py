@@ -1,7 +1,7 @@
 """Validation at the edges, in one sentence pattern: which thing, what is allowed, what was given."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -48,6 +48,23 @@ def number(
     if given is not None and low <= given <= high and above < given < below:
         return given
     raise refuse(name, allowed_range("a number", low=low, high=high, above=above, below=below), value)
+
+
+def number_or_each(name: str, value: Any, **bounds: float) -> float | tuple[float, ...]:
+    """`value` as a number within the bounds of `number`, or as a tuple of such, one per arm.
+
+    >>> number_or_each("sigma", [1, 0.5], above=0)
+    (1.0, 0.5)
+    """
+    if isinstance(value, (str, bytes, Mapping)) or not hasattr(value, "__iter__") or getattr(value, "ndim", 1) == 0:
+        return number(name, value, **bounds)
+    return tuple(number(f"{name}[{index}]", each, **bounds) for index, each in enumerate(value))
+
+
+def require_one_per_arm(name: str, value: float | tuple[float, ...], arms: int) -> None:
+    """Refuse a tuple that does not have one number per arm."""
+    if isinstance(value, tuple) and len(value) != arms:
+        raise refuse(name, f"a number, or one per arm ({arms})", value)
 
 
 def whole(name: str, value: Any, *, low: int | None = None, high: int | None = None) -> int:

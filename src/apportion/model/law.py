@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from apportion._common.compiled import implements, kernel
-from apportion._common.validation import number, refuse
+from apportion._common.validation import number, number_or_each, refuse, require_one_per_arm
 from apportion.model.noise import Gaussian, Noise, draw_noise, noise_family
 from apportion.model.response import best_shares, best_value
 from apportion.model.sums import Floats
@@ -191,9 +191,6 @@ def numbers_per_arm(name: str, values: Any) -> tuple[float, ...]:
 
 def noise_levels(sigma: Any, arms: int) -> float | tuple[float, ...]:
     """σ as it is given: a number above 0, or one per arm."""
-    if isinstance(sigma, (str, bytes, Mapping)) or not hasattr(sigma, "__iter__"):
-        return number("sigma", sigma, above=0)
-    given = tuple(number(f"sigma[{index}]", value, above=0) for index, value in enumerate(sigma))
-    if len(given) != arms:
-        raise refuse("sigma", f"a number, or one per arm ({arms})", given)
+    given = number_or_each("sigma", sigma, above=0)
+    require_one_per_arm("sigma", given, arms)
     return given

@@ -17,7 +17,7 @@ from apportion.inference.learning import (
 )
 from apportion.model.sums import Grid, InformationSums
 from apportion.policies.contract import Policy, allocate
-from apportion.policies.parameters import HORIZON, NOISE_EXPONENT, NOISE_LEVEL, parameter
+from apportion.policies.parameters import HORIZON, NOISE_EXPONENT, NOISE_LEVEL, Number, parameter
 from apportion.policies.recommended import Recommended, Rule, divide_by_odds, optimistic_arm
 from apportion.policies.shared import open_shares, power_floor, recommended_tilt
 from apportion.theory.floors import recommended_floor
@@ -28,6 +28,7 @@ TRACE_EXPONENT = 1.5
 
 # The dividing rule has its exponents for b above 1/2; at 1/2 itself it would have no floor.
 _LEAST_DIVIDING_B = 0.5 + 1e-9
+_ONE_NOISE_LEVEL = Number(above=0.0, hint=NOISE_LEVEL.hint)  # it learns one σ for all arms
 
 
 class Auto(Policy):
@@ -57,9 +58,10 @@ class Auto(Policy):
     """
 
     b: float | None = parameter(NOISE_EXPONENT, default=None)
-    sigma: float | None = parameter(NOISE_LEVEL, default=None)
+    sigma: float | None = parameter(_ONE_NOISE_LEVEL, default=None)
     horizon: int | None = parameter(HORIZON, default=None)
 
+    c = 1.0  # returns are taken as proportional to the amount
     rule = "spreads the budget to keep learning, and gives more to what returns more"
 
     class Record(NamedTuple):
@@ -82,7 +84,7 @@ class Auto(Policy):
             return self.Record(self.sigma or 0.0, periods)
         if self.sigma is None:
             return SigmaOnly(recommended_tilt(self.b), recommended_floor(self.b), self.b <= 0.5, periods)
-        return Recommended(self.b, self.sigma, self.horizon).prepared(arms, horizon)
+        return Recommended(self.b, self.sigma, horizon=self.horizon).prepared(arms, horizon)
 
     def allocate(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """Learn, then pool or divide."""
@@ -102,7 +104,7 @@ class Auto(Policy):
             sigma = sigma_of_largest_arm(sums, position, sigma)
         dividing_b = max(b, _LEAST_DIVIDING_B)
         tilt, floor = recommended_tilt(dividing_b), recommended_floor(dividing_b)
-        rule = Rule(period.number, self.horizon, sigma, tilt, floor)
+        rule = Rule(period.number, self.horizon, sigma, np.ones(arms), tilt, floor)
         if dividing:
             divide_by_odds(rule, information, score, left, rng, shares)
             return
@@ -135,7 +137,7 @@ def _learn_sigma(self: Any, period: Any, sums: Any, memory: Any, rng: Any, share
     posterior_over_b(sums, 0.0, posterior, log_variance)
     sigma = np.exp(0.5 * log_variance[0])
     information, score = sums.information[0, : len(shares)], sums.score[0, : len(shares)]
-    rule = Rule(period.number, self.horizon, sigma, self.tilt, self.floor)
+    rule = Rule(period.number, self.horizon, sigma, np.ones(len(shares)), self.tilt, self.floor)
     if self.pool:
         shares[optimistic_arm(rule, sums.count, information, score, rng)] = left
     else:

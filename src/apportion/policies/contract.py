@@ -22,8 +22,9 @@ Squares(b=0.75)
 """
 
 import dataclasses
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple, dataclass_transform
+from typing import Any, ClassVar, NamedTuple, Self, dataclass_transform
 
 import numpy as np
 
@@ -118,8 +119,28 @@ class Policy:
 
     def prepared(self, arms: int, horizon: int | None) -> Any:
         """The record for a run with that many arms and periods (None: unknown)."""
-        del arms, horizon
-        return self.Record(*(getattr(self, field.name) for field in _parameters(type(self))))
+        del horizon
+        values = ((each, getattr(self, each.name)) for each in parameters_of(type(self)))
+        return self.Record(*(self.each_arm(p.name, arms) if p.per_arm else value for p, value in values))
+
+    def each_arm(self, name: str, arms: int) -> Floats:
+        """A parameter that is a number or one per arm, as an array; a wrong number of them is refused."""
+        value = getattr(self, name)
+        validation.require_one_per_arm(name, value, arms)
+        return np.full(arms, value)
+
+    def restricted(self, arms: Sequence[int]) -> Self:
+        """The policy for some of the arms, in that order: what is given once per arm is given for them alone.
+
+        >>> from apportion import Odds
+        >>> Odds(b=0.75, sigma=(1.0, 0.5, 2.0)).restricted([2, 0])
+        Odds(b=0.75, sigma=(2.0, 1.0))
+        """
+        each = {p.name: getattr(self, p.name) for p in parameters_of(type(self)) if p.per_arm}
+        changed = {
+            name: tuple(value[arm] for arm in arms) for name, value in each.items() if isinstance(value, tuple)
+        }
+        return dataclasses.replace(self, **changed) if changed else self  # type: ignore[type-var]
 
     def initial_memory(self, arms: int) -> Floats:
         """What the policy keeps per arm before the first period."""
@@ -161,7 +182,9 @@ class Policy:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; `policy_from_dict` restores it."""
-        plain = {name: _plain(value) for name, value in self.parameters.items()}
+        # Without c = 1, as before policies had it: saved state, and the streams of simulations, stay as they were.
+        given = ((name, value) for name, value in self.parameters.items() if (name, value) != ("c", 1.0))
+        plain = {name: _plain(value) for name, value in given}
         return {"name": type(self).__name__, "parameters": plain}
 
     def to_state(self) -> dict[str, Any]:
@@ -196,6 +219,23 @@ def _record_type(cls: type[Policy]) -> type:
     record.__module__ = cls.__module__
     record.__qualname__ = f"{cls.__qualname__}.Record"
     return record
+
+
+def return_exponent_for(policy: Policy, c: float | None) -> float:
+    """The exponent c of the mean that sums are taken at: as given, or the policy's own, or 1.
+
+    >>> from apportion import Odds
+    >>> return_exponent_for(Odds(b=0.75), 0.7)
+    Traceback (most recent call last):
+    apportion.errors.InvalidValue: `c` must be 1, as it knows returns in proportion to the amount only (Recommended, \
+Matching and Thompson know others); got 0.7.
+    """
+    own = getattr(policy, "c", None)
+    given = 1.0 if c is None and own is None else validation.number("c", own if c is None else c, above=0.0, high=1.0)
+    if own is not None and given != own:
+        dataclasses.replace(policy, c=given)  # type: ignore[type-var]  # one that knows c = 1 only says so
+        raise validation.refuse("c", f"given to the policy, as {type(policy).__name__}(c={validation.shown(c)})", c)
+    return given
 
 
 def exponents_for(policy: Policy, b: float | None) -> Any:

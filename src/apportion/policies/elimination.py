@@ -11,7 +11,16 @@ from apportion.model.confidence import anytime_radius, cone_radius, cone_table, 
 from apportion.model.estimators import mu1, mu1_precision, mu_star
 from apportion.model.sums import Floats, RewardSums
 from apportion.policies.contract import Policy
-from apportion.policies.parameters import HORIZON, NOISE_EXPONENT, NOISE_LEVEL, Flag, Number, OneOf, parameter
+from apportion.policies.parameters import (
+    HORIZON,
+    NOISE_EXPONENT,
+    NOISE_LEVEL,
+    PROPORTIONAL,
+    Flag,
+    Number,
+    OneOf,
+    parameter,
+)
 
 RADII = ("printed", "corrected", "cone", "anytime")
 PRINTED, CORRECTED, CONE, ANYTIME = range(len(RADII))
@@ -48,13 +57,14 @@ class SuccessiveElimination(Policy):
     """
 
     b: float = parameter(NOISE_EXPONENT)
-    sigma: float = parameter(NOISE_LEVEL, default=1.0)
+    sigma: float | tuple[float, ...] = parameter(NOISE_LEVEL, default=1.0)
     horizon: int | None = parameter(HORIZON, default=None)
     radius: str = parameter(OneOf(RADII, "how wide the intervals are"), default="corrected")
     pairwise: bool = parameter(Flag(hint="compare two arms at a time"), default=False)
     delta: float | None = parameter(
         Number(above=0.0, below=1.0, hint="error level of the intervals; empty: by the horizon"), default=None
     )
+    c: float = parameter(PROPORTIONAL, default=1.0)
 
     rule = "splits evenly over the arms that can still be the best"
     reads = RewardSums
@@ -63,7 +73,7 @@ class SuccessiveElimination(Policy):
         """What the kernel needs: which of `RADII` as a number, and the level it is taken at."""
 
         b: float
-        sigma: float
+        sigma: Floats
         horizon: int
         radius: int
         pairwise: bool
@@ -90,8 +100,9 @@ class SuccessiveElimination(Policy):
         else:
             counts, quantiles = np.ones(1), np.ones(1)
         return self.Record(
-            self.b, self.sigma, periods, RADII.index(self.radius), self.pairwise, level, counts, quantiles
-        )
+            self.b, self.each_arm("sigma", arms), periods, RADII.index(self.radius), self.pairwise, level, counts,
+            quantiles,
+        )  # fmt: skip
 
     def why(self, memory: float) -> str | None:
         """Whether the arm was ruled out."""
@@ -106,17 +117,23 @@ class SuccessiveElimination(Policy):
         lowest = narrowest = math.inf
         bar_radius = radius = 0.0
         active = 0
-        # The history that `radius` was worked out for: as a rule all active arms share one.
-        count = response = noise = 0.0
+        # The history and σ that `radius` was worked out for: as a rule all active arms share one.
+        count = response = noise = sigma = 0.0
         for arm in range(arms):
             if memory[arm] == 0.0:
                 active += 1
                 if sums.count[arm] > 0.0:
                     mean = mu_star(sums, arm) if self.radius == ANYTIME else mu1(sums, arm)
-                    if sums.count[arm] != count or sums.response[arm] != response or sums.noise[arm] != noise:
-                        count, response, noise = sums.count[arm], sums.response[arm], sums.noise[arm]
+                    another = sums.count[arm] != count or sums.response[arm] != response or sums.noise[arm] != noise
+                    if another or self.sigma[arm] != sigma:
+                        count, response, noise, sigma = (
+                            sums.count[arm],
+                            sums.response[arm],
+                            sums.noise[arm],
+                            self.sigma[arm],
+                        )
                         precision, information = mu1_precision(sums, arm), sums.information[arm]
-                        radius = elimination_radius(self, period.unit, count, precision, information, arms)
+                        radius = elimination_radius(self, sigma, period.unit, count, precision, information, arms)
                         narrowest = min(narrowest, radius)
                     low = mean if self.pairwise else mean - radius
                     lowest = min(lowest, mean)
@@ -127,8 +144,9 @@ class SuccessiveElimination(Policy):
                 if memory[arm] == 0.0 and sums.count[arm] > 0.0:
                     mean = mu_star(sums, arm) if self.radius == ANYTIME else mu1(sums, arm)
                     radius = elimination_radius(
-                        self, period.unit, sums.count[arm], mu1_precision(sums, arm), sums.information[arm], arms
-                    )
+                        self, self.sigma[arm], period.unit, sums.count[arm], mu1_precision(sums, arm),
+                        sums.information[arm], arms,
+                    )  # fmt: skip
                     slack = math.sqrt(radius * radius + bar_radius * bar_radius) if self.pairwise else radius
                     if mean + slack < bar:
                         memory[arm] = period.number - 1.0
@@ -144,14 +162,14 @@ class SuccessiveElimination(Policy):
 
 @kernel
 def elimination_radius(
-    policy: Any, unit: float, count: float, precision: float, information: float, arms: int
+    policy: Any, sigma: float, unit: float, count: float, precision: float, information: float, arms: int
 ) -> float:
-    """The radius of an arm that was observed `count` times."""
+    """The radius of an arm that has the noise level `sigma` and was observed `count` times."""
     if policy.radius == ANYTIME:
         rho = (unit / arms) ** (2.0 - 2.0 * policy.b)
-        return anytime_radius(information, policy.log_inverse_delta, rho, policy.sigma)
+        return anytime_radius(information, policy.log_inverse_delta, rho, sigma)
     if policy.radius == CONE:
-        return cone_radius(count, policy.counts, policy.quantiles, precision, policy.sigma)
+        return cone_radius(count, policy.counts, policy.quantiles, precision, sigma)
     if policy.radius == CORRECTED:
-        return corrected_radius(count, policy.log_inverse_delta, precision, policy.sigma)
-    return printed_radius(count, policy.horizon, precision, policy.sigma)
+        return corrected_radius(count, policy.log_inverse_delta, precision, sigma)
+    return printed_radius(count, policy.horizon, precision, sigma)

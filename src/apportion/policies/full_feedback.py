@@ -6,7 +6,7 @@ from typing import Any
 from apportion._common import validation
 from apportion.model.sums import InformationSums, RatioSums
 from apportion.policies.contract import Policy
-from apportion.policies.parameters import NOISE_EXPONENT, NOISE_LEVEL, parameter
+from apportion.policies.parameters import NOISE_EXPONENT, NOISE_LEVEL, PROPORTIONAL, parameter
 from apportion.policies.shared import leading_arm, open_shares
 
 # At b = 1 this little shows an arm as well as everything would; at T = 10^9 it has cost 0.001
@@ -27,6 +27,7 @@ class FollowTheLeader(Policy):
     """
 
     b: float = parameter(NOISE_EXPONENT, default=1.0)
+    c: float = parameter(PROPORTIONAL, default=1.0)
 
     rule = "gives the leader everything but a glance at the others"
     needs = "Made for b = 1; below that a wrong leader can stay for ever."
@@ -47,7 +48,7 @@ class FollowTheLeader(Policy):
 
 
 class Hedge(Policy):
-    """Exponential weights: A_i ∝ exp(η_t·Q_i), Q_i the sum of returns per unit, η_t = √(log K / t)/σ.
+    """Exponential weights: A_i ∝ exp(η_t·Q_i), Q_i the sum of returns per unit, η_t = √(log K / t)/max σ_i.
 
     Guarantee (full feedback, σ-sub-Gaussian noise, gaps of the order of σ): regret at most about
     2σ√(T·log K), whatever the gaps, and without knowing T. Where it fails: for b < 1 a small weight is also a
@@ -59,7 +60,8 @@ class Hedge(Policy):
     """
 
     b: float = parameter(NOISE_EXPONENT, default=1.0)
-    sigma: float = parameter(NOISE_LEVEL, default=1.0)
+    sigma: float | tuple[float, ...] = parameter(NOISE_LEVEL, default=1.0)
+    c: float = parameter(PROPORTIONAL, default=1.0)
 
     rule = "weighs every arm by the exponential of what it would have earned"
     needs = "Needs b = 1 (full feedback)."
@@ -72,13 +74,16 @@ class Hedge(Policy):
                 "b", "1 for Hedge, which needs full feedback: a small share must show all of its arm", self.b
             )
 
-    def allocate(self, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
+    def allocate(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """Weights in logarithms, relative to the best arm, never below a glance."""
         arms = len(shares)
         left = open_shares(sums.count, shares)
         if left <= 0.0:
             return
-        rate = math.sqrt(math.log(arms) / period.number) / self.sigma
+        largest = self.sigma[0]
+        for arm in range(arms):
+            largest = max(largest, self.sigma[arm])
+        rate = math.sqrt(math.log(arms) / period.number) / largest
         best = -math.inf
         for arm in range(arms):
             if sums.count[arm] > 0.0:

@@ -6,7 +6,7 @@ from apportion._common import validation
 from apportion._common.compiled import generic, implements
 from apportion.model.sums import InformationSums, RatioSums
 from apportion.policies.contract import Policy
-from apportion.policies.parameters import NOISE_EXPONENT, Number, OneOf, parameter
+from apportion.policies.parameters import NOISE_EXPONENT, PROPORTIONAL, Number, OneOf, parameter
 from apportion.policies.shared import leading_arm, power_floor
 from apportion.theory.greedy import greedy_exponent, small_epsilon
 
@@ -35,6 +35,7 @@ class EpsilonGreedy(Policy):
         Number(above=0.0, below=1.0, hint="in (0, 2b−1); empty: a tenth of that"), default=None
     )
     leader: str = parameter(OneOf(("ratios", "information"), "which mean leads"), default="ratios")
+    c: float = parameter(PROPORTIONAL, default=1.0)
 
     rule = "gives the leader nearly everything and every other arm a little, less each period"
     needs = "Needs b above 0.5."

@@ -7,7 +7,7 @@ runs that go side by side (`apportion.simulation.engines.batched`).
 ...     '''Everything on the arm with the largest upper quantile of its posterior.'''
 ...     sigma: float = 1.0
 ...     quantile: float = 1.65
-...     def grade(self, number, arms, count, information, score):
+...     def grade(self, number, arms, arm, count, information, score):
 ...         return score / information, self.sigma / math.sqrt(information)
 ...     def optimism(self, number):
 ...         return self.quantile
@@ -24,7 +24,9 @@ from apportion.policies.contract import Policy
 
 
 @generic
-def grade(policy: Any, number: int, arms: int, count: float, information: float, score: float) -> tuple[float, float]:  # type: ignore[empty-body]
+def grade(  # type: ignore[empty-body]
+    policy: Any, number: int, arms: int, arm: int, count: float, information: float, score: float
+) -> tuple[float, float]:
     """The mean and the width of an observed arm, from its sums; `number` is the period, `arms` how many there are."""
 
 
@@ -47,7 +49,7 @@ class IndexPolicy(Policy, abstract=True):
         implements(grade, cls.Record)(cls.grade)
         implements(optimism, cls.Record)(cls.optimism)
 
-    def grade(self, number: Any, arms: Any, count: Any, information: Any, score: Any) -> Any:
+    def grade(self, number: Any, arms: Any, arm: Any, count: Any, information: Any, score: Any) -> Any:
         """The mean and the width of an observed arm; see `apportion.policies.index.grade`."""
         raise NotImplementedError(f"{type(self).__name__} has no `grade`")
 
@@ -69,7 +71,7 @@ class IndexPolicy(Policy, abstract=True):
             shares[arm] = math.inf
             if sums.information[arm] > 0.0:
                 mean, width = grade(
-                    self, period.number, arms, sums.count[arm], sums.information[arm], sums.score[arm]
+                    self, period.number, arms, arm, sums.count[arm], sums.information[arm], sums.score[arm]
                 )
                 shares[arm] = mean + factor * width
             best = max(best, shares[arm])

@@ -16,16 +16,33 @@ import numpy as np
 from apportion._common.compiled import kernel
 from apportion.inference.best_probabilities import QUICK, probability_best
 from apportion.model.estimators import mu_star
-from apportion.model.sums import InformationSums
+from apportion.model.sums import Floats, InformationSums
 from apportion.policies.contract import Policy
-from apportion.policies.parameters import FLOOR, NOISE_EXPONENT, NOISE_LEVEL, Number, parameter
+from apportion.policies.draws import (
+    FLOOR_EXPONENT,
+    DrawRule,
+    antithetic_normals,
+    split_by_draws,
+    split_of_one_draw,
+)
+from apportion.policies.parameters import (
+    FLOOR,
+    NOISE_EXPONENT,
+    NOISE_LEVEL,
+    PROPORTIONAL,
+    RETURN_EXPONENT,
+    Number,
+    parameter,
+)
 from apportion.policies.shared import (
     first_unseen,
     leading_arm,
     log_odds_of_tail,
     open_shares,
+    pools,
     power_floor,
     recommended_tilt,
+    relative_variances,
     sample_arm,
     share_by_weight,
     whole_unit,
@@ -44,7 +61,8 @@ class InformationMatching(Policy):
     """
 
     b: float = parameter(NOISE_EXPONENT)
-    sigma: float = parameter(NOISE_LEVEL, default=1.0)
+    sigma: float | tuple[float, ...] = parameter(NOISE_LEVEL, default=1.0)
+    c: float = parameter(PROPORTIONAL, default=1.0)
     tilt: float | None = parameter(
         Number(above=0.0, hint="power of the weights; empty: √κ, κ = 1/(2−2b)"), default=None
     )
@@ -54,25 +72,32 @@ class InformationMatching(Policy):
     reads = InformationSums
 
     class Record(NamedTuple):
-        """The parameters with tilt and floor resolved; every subclass has a type of its own made from it."""
+        """The parameters with tilt and floor resolved; every subclass has a type of its own made from it.
 
-        sigma: float
+        `scale` is the largest σ_i, `variances` are (σ_i/scale)².
+        """
+
+        sigma: Floats
+        scale: float
+        variances: Floats
         tilt: float
         floor: float
         pool: bool
 
     @property
     def randomised(self) -> bool:
-        """Below b = 1/2 an arm is drawn."""
-        return self.b < 0.5
+        """Where a whole unit tells more than its parts."""
+        return pools(self.b, self.c)
 
     def prepared(self, arms: int, horizon: int | None) -> Any:
         """Resolve tilt and floor."""
+        sigma = self.each_arm("sigma", arms)
         return self.Record(
-            self.sigma,
+            sigma,
+            *relative_variances(sigma),
             recommended_tilt(self.b) if self.tilt is None else self.tilt,
             recommended_floor(self.b) if self.floor is None else self.floor,
-            self.b < 0.5,
+            pools(self.b, self.c),
         )
 
 
@@ -90,7 +115,7 @@ def share_or_draw(
 
 
 class Odds(InformationMatching):
-    """A_i ∝ (q_i / (1 − q_i))^tilt, q_i = Φ(−(μ*_lead − μ*_i)/(σ√(1/B_i + 1/B_lead))); the leader weighs 1.
+    """A_i ∝ (q_i / (1 − q_i))^tilt, q_i = Φ(−(μ*_lead − μ*_i)/√(σ_i²/B_i + σ_lead²/B_lead)); the leader weighs 1.
 
     q_i is the chance that arm i beats the leader, under independent normal beliefs. As good as `Matching` at
     a fraction of the cost. Measured at T = 10^4, K = 5, b = 0.75, gap 0.5: regret 18 where Algorithm 1 has
@@ -107,17 +132,17 @@ class Odds(InformationMatching):
         leader = leading_arm(sums.score, sums.information, rng)
         if leader >= 0:
             best = mu_star(sums, leader)
-            doubt = 1.0 / sums.information[leader]
+            doubt = self.variances[leader] / sums.information[leader]
             for arm in range(len(shares)):
                 if sums.information[arm] > 0.0:
                     gap = best - mu_star(sums, arm)
-                    z = gap / (self.sigma * math.sqrt(1.0 / sums.information[arm] + doubt))
+                    z = gap / (self.scale * math.sqrt(self.variances[arm] / sums.information[arm] + doubt))
                     shares[arm] = math.exp(self.tilt * log_odds_of_tail(z))
         share_or_draw(self, period.number, sums.information, left, leader, rng, shares)
 
 
 class Maillard(InformationMatching):
-    """A_i ∝ exp(−B_i·d_i²/2σ²)^tilt, d_i = μ*_lead − μ*_i: closed form, one exponential per arm.
+    """A_i ∝ exp(−B_i·d_i²/2σ_i²)^tilt, d_i = μ*_lead − μ*_i: closed form, one exponential per arm.
 
     Maillard sampling, shared out instead of sampled. Cheaper than `Odds`; it takes the leader's mean as
     known, so it turns away from close rivals sooner. Over all gaps nothing is proven.
@@ -134,43 +159,94 @@ class Maillard(InformationMatching):
             best = mu_star(sums, leader)
             for arm in range(len(shares)):
                 if sums.information[arm] > 0.0:
-                    gap = (best - mu_star(sums, arm)) / self.sigma
+                    gap = (best - mu_star(sums, arm)) / self.sigma[arm]
                     shares[arm] = math.exp(-0.5 * self.tilt * gap * gap * sums.information[arm])
         share_or_draw(self, period.number, sums.information, left, leader, rng, shares)
 
 
 class Matching(InformationMatching):
-    """A_i ∝ p_i^tilt, p_i = P(arm i is the best) under independent N(μ*_i, σ²/B_i), by quadrature.
+    """At c = 1 A_i ∝ p_i^tilt, p_i = P(arm i is the best); at c < 1 A_i is the mean best split of draws of the means.
 
-    The idea in its pure form; `tilt` = 1/(2−2b) makes the information flow exactly in proportion to p. No
-    bound is proven.
+    Both under independent N(μ*_i, σ_i²/B_i): the best split of a draw is all on its best arm at c = 1, where p is its
+    mean.
+
+    - c = 1: p by quadrature. `tilt` = 1/(2−2b) makes the information flow exactly in proportion to p.
+    - c < 1: the best split of a draw is μ̃_i^e/Σ μ̃_j^e, e = 1/(1−c) (`apportion.model.response`). 32 draws in
+      antithetic pairs, fixed once, so that the split is a function of the sums; `tilt` None is 1, `floor` None is
+      1.5. Where c − b > 1/2, where parts of a unit tell less than the whole, it is the split of one fresh draw.
+
+    What is known for c < 1: the optimum of the estimates has regret C*·log T (`apportion.theory.bent_constant`) where
+    it does not get stuck, and the mean of draws was measured to have the same slope; one draw has twice that. For
+    c = 1 no bound is proven.
 
     >>> Matching(b=0.6, sigma=2.0)
     Matching(b=0.6, sigma=2.0)
+    >>> Matching(b=0.5, sigma=(1.0, 0.2, 0.4), c=0.7)
+    Matching(b=0.5, sigma=(1.0, 0.2, 0.4), c=0.7)
     """
 
+    c: float = parameter(RETURN_EXPONENT, default=1.0)
+
+    class Record(NamedTuple):
+        """The parameters with tilt and floor resolved; `normals` are the fixed draws, where c < 1."""
+
+        sigma: Floats
+        c: float
+        tilt: float
+        floor: float
+        pool: bool
+        normals: Floats
+
+    def prepared(self, arms: int, horizon: int | None) -> Any:
+        """Resolve tilt and floor."""
+        bent = self.c < 1.0
+        tilt = 1.0 if bent else recommended_tilt(self.b)
+        floor = FLOOR_EXPONENT if bent else recommended_floor(self.b)
+        return self.Record(
+            self.each_arm("sigma", arms),
+            self.c,
+            tilt if self.tilt is None else self.tilt,
+            floor if self.floor is None else self.floor,
+            pools(self.b, self.c),
+            antithetic_normals(arms if bent else 1),
+        )
+
     def allocate(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
-        """The probabilities of being best, to the power of the tilt."""
-        arms = len(shares)
+        """The mean split of draws; at c = 1 the probabilities of being best."""
         left = open_shares(sums.information, shares)
+        if self.c < 1.0:
+            if left > 0.0:
+                rule = DrawRule(self.c, self.sigma, self.tilt, self.floor)
+                if self.pool:
+                    split_of_one_draw(rule, period.number, sums.information, sums.score, left, rng, shares)
+                else:
+                    split_by_draws(rule, period.number, self.normals, sums.information, sums.score, left, shares)
+            return
         leader = leading_arm(sums.score, sums.information, rng)
         if leader >= 0:
-            means = np.zeros(arms)
-            deviations = np.empty(arms)
-            known = 0
-            for arm in range(arms):
-                if sums.information[arm] > 0.0:
-                    means[known] = mu_star(sums, arm)
-                    deviations[known] = self.sigma / math.sqrt(sums.information[arm])
-                    known += 1
-            posterior = np.empty(known)
-            probability_best(means[:known], deviations[:known], QUICK, posterior)
-            highest = 0.0
-            for index in range(known):
-                highest = max(highest, posterior[index])
-            index = 0
-            for arm in range(arms):
-                if sums.information[arm] > 0.0:
-                    shares[arm] = (posterior[index] / highest) ** self.tilt
-                    index += 1
+            weigh_by_probability(self.sigma, self.tilt, sums.information, sums.score, shares)
         share_or_draw(self, period.number, sums.information, left, leader, rng, shares)
+
+
+@kernel
+def weigh_by_probability(sigma: Any, tilt: float, information: Any, score: Any, shares: Any) -> None:
+    """The probabilities of being best of the observed arms, relative to the largest, to the power of the tilt."""
+    arms = len(shares)
+    means = np.zeros(arms)
+    deviations = np.empty(arms)
+    known = 0
+    for arm in range(arms):
+        if information[arm] > 0.0:
+            means[known] = score[arm] / information[arm]
+            deviations[known] = sigma[arm] / math.sqrt(information[arm])
+            known += 1
+    posterior = np.empty(known)
+    probability_best(means[:known], deviations[:known], QUICK, posterior)
+    highest = 0.0
+    for index in range(known):
+        highest = max(highest, posterior[index])
+    index = 0
+    for arm in range(arms):
+        if information[arm] > 0.0:
+            shares[arm] = (posterior[index] / highest) ** tilt
+            index += 1

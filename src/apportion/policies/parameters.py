@@ -29,22 +29,29 @@ class Constraint:
     """What a parameter may be, and a few words for people. See `Number`, `Whole`, `OneOf`, `Flag`."""
 
     kind: str
-    """In one word: number, whole, choice, flag, numbers."""
+    """In one word: number, whole, choice, flag, numbers, fixed."""
     hint: str
     bounds: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Those of `validation.number` or `validation.whole`; the `options` of a choice."""
+    per_arm: bool = False
+    """Whether it belongs to an arm: a list of numbers, or a number that may also be given once per arm."""
 
     @property
     def allowed(self) -> str:
         """What is allowed, in words."""
         if self.kind in _NOUNS:
-            return validation.allowed_range(_NOUNS[self.kind], **self.bounds)
+            words = validation.allowed_range(_NOUNS[self.kind], **self.bounds)
+            return f"{words}, or one per arm" if self.per_arm else words
+        if self.kind == "fixed":
+            return self.bounds["words"]  # type: ignore[no-any-return]
         if self.kind == "choice":
             return "one of " + ", ".join(map(repr, self.bounds["options"]))
         return "True or False" if self.kind == "flag" else "a list of numbers, one per arm"
 
     def check(self, name: str, value: Any) -> Any:
         """`value` as the type it should have; `InvalidValue` where it is not allowed."""
+        if self.kind == "number" and self.per_arm:
+            return validation.number_or_each(name, value, **self.bounds)
         return _CHECKS[self.kind](name, value, **self.bounds)
 
 
@@ -58,10 +65,16 @@ def _numbers(name: str, value: Any) -> tuple[float, ...]:
     return tuple(validation.number(name, each) for each in given)
 
 
+def _fixed(name: str, value: Any, only: float, words: str) -> float:
+    if validation.number(name, value) != only:
+        raise validation.refuse(name, words, value)
+    return only
+
+
 _NOUNS = {"number": "a number", "whole": "a whole number"}
 _CHECKS: dict[str, Callable[..., Any]] = {
     "number": validation.number, "whole": validation.whole, "choice": validation.choice, "flag": validation.flag,
-    "numbers": _numbers,
+    "numbers": _numbers, "fixed": _fixed,
 }  # fmt: skip
 
 
@@ -87,11 +100,25 @@ def Flag(hint: str = "") -> Constraint:
 
 def NumberPerArm(hint: str = "") -> Constraint:
     """A list of finite numbers, one per arm."""
-    return Constraint("numbers", hint)
+    return Constraint("numbers", hint, per_arm=True)
+
+
+def NumberOrPerArm(hint: str = "", **bounds: float) -> Constraint:
+    """A number within the bounds of `Number`, or a list of such, one per arm."""
+    return Constraint("number", hint, bounds, per_arm=True)
+
+
+def Fixed(only: float, words: str) -> Constraint:
+    """One number and no other; `words` say which, and why."""
+    return Constraint("fixed", "", {"only": only, "words": words})
 
 
 NOISE_EXPONENT = Number(low=0.0, high=1.0, hint="the b it is given; empty: the true one")
-NOISE_LEVEL = Number(above=0.0, hint="the σ it is given; empty: the true one")
+NOISE_LEVEL = NumberOrPerArm(above=0.0, hint="the σ it is given; empty: the true one")
+RETURN_EXPONENT = Number(above=0.0, high=1.0, hint="the c it is given; empty: the true one")
+PROPORTIONAL = Fixed(
+    1.0, "1, as it knows returns in proportion to the amount only (Recommended, Matching and Thompson know others)"
+)
 HORIZON = Whole(low=1, hint="the horizon it is given; empty: the true one")
 FLOOR = Number(low=0.0, hint="power α of the smallest share t^(−α)/K; 0: none; empty: its own")
 
@@ -119,6 +146,11 @@ class Parameter:
         """What is allowed, in words."""
         words = "anything" if self.constraint is None else self.constraint.allowed
         return words if self.default is not None else f"{words}, or None"
+
+    @property
+    def per_arm(self) -> bool:
+        """Whether it belongs to an arm: given once per arm, or as one number for all."""
+        return self.constraint is not None and self.constraint.per_arm
 
     def check(self, value: Any) -> Any:
         """`value` as the type it should have; `InvalidValue` where it is not allowed."""

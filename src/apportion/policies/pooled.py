@@ -4,18 +4,27 @@ import math
 from typing import Any, NamedTuple
 
 from apportion.model.estimators import mu_star
-from apportion.model.sums import InformationSums
+from apportion.model.sums import Floats, InformationSums
 from apportion.policies.contract import Policy
+from apportion.policies.draws import DrawRule, split_of_one_draw
 from apportion.policies.index import IndexPolicy
-from apportion.policies.parameters import HORIZON, NOISE_EXPONENT, NOISE_LEVEL, OneOf, parameter
-from apportion.policies.shared import first_unseen, whole_unit
+from apportion.policies.parameters import (
+    HORIZON,
+    NOISE_EXPONENT,
+    NOISE_LEVEL,
+    PROPORTIONAL,
+    RETURN_EXPONENT,
+    OneOf,
+    parameter,
+)
+from apportion.policies.shared import first_unseen, open_shares, whole_unit
 
 
 class UCB(IndexPolicy):
     """Everything on the arm with the largest upper confidence index; arms never tried go first.
 
-    - `ucb1`: μ* + σ√(2·log t / B), B the arm's information (its number of plays, at a budget of 1).
-    - `moss`: μ* + σ√(4·max(0, log(T / (K·n))) / B), n its number of plays; without a horizon, t stands for T.
+    - `ucb1`: μ* + σ_i√(2·log t / B), B the arm's information (its number of plays, at a budget of 1).
+    - `moss`: μ* + σ_i√(4·max(0, log(T / (K·n))) / B), n its number of plays; without a horizon, t stands for T.
 
     Guarantee: for b ≤ 1/2 both are rate-optimal here as in the classical bandit: regret O(Σ log T / Δ_i), and
     √(KT·log T) or, for MOSS, √(KT) in the worst case. Where it fails: for b > 1/2 dividing learns more from
@@ -25,42 +34,45 @@ class UCB(IndexPolicy):
     UCB(index='moss')
     """
 
-    sigma: float = parameter(NOISE_LEVEL, default=1.0)
+    sigma: float | tuple[float, ...] = parameter(NOISE_LEVEL, default=1.0)
     index: str = parameter(OneOf(("ucb1", "moss"), "kind of optimism"), default="ucb1")
     horizon: int | None = parameter(HORIZON, default=None)
+    c: float = parameter(PROPORTIONAL, default=1.0)
 
     rule = "puts everything on the arm with the best optimistic estimate"
 
     class Record(NamedTuple):
-        """The index as a flag, the horizon as a number (0: unknown)."""
+        """The index as a flag; the horizon, 0 where it is unknown; `scale`, the largest σ_i; `ratios` σ_i/scale."""
 
-        sigma: float
+        scale: float
+        ratios: Floats
         moss: bool
         horizon: int
 
     def prepared(self, arms: int, horizon: int | None) -> Any:
         """The horizon of the policy, else of the run, else none."""
-        return self.Record(self.sigma, self.index == "moss", self.horizon or horizon or 0)
+        sigma = self.each_arm("sigma", arms)
+        return self.Record(sigma.max(), sigma / sigma.max(), self.index == "moss", self.horizon or horizon or 0)
 
     def lasting(self, horizon: int) -> bool:
         """MOSS beyond its horizon looks at the clock."""
         return self.index == "ucb1" or (self.horizon or horizon) >= horizon
 
-    def grade(self: Any, number: Any, arms: Any, count: Any, information: Any, score: Any) -> Any:
-        """μ* and 1/√B, times √max(0, log(T / (K·n))) for MOSS."""
+    def grade(self: Any, number: Any, arms: Any, arm: Any, count: Any, information: Any, score: Any) -> Any:
+        """μ* and σ_i/√B in units of the largest σ, times √max(0, log(T / (K·n))) for MOSS."""
         width = 1.0 / math.sqrt(information)
         mean = score * width * width
         if self.moss:
             width *= math.sqrt(max(0.0, math.log(max(self.horizon, number) / (arms * max(count, 1.0)))))
-        return mean, width
+        return mean, self.ratios[arm] * width
 
     def optimism(self: Any, number: Any) -> Any:
-        """σ√(2·log t), or 2σ for MOSS."""
-        return self.sigma * (2.0 if self.moss else math.sqrt(2.0 * math.log(number)))
+        """σ√(2·log t), or 2σ for MOSS, σ the largest."""
+        return self.scale * (2.0 if self.moss else math.sqrt(2.0 * math.log(number)))
 
 
 class Thompson(Policy):
-    """Everything on one arm, drawn with its probability of being best: the largest of draws N(μ*_i, σ²/B_i).
+    """The best split for one draw N(μ*_i, σ_i²/B_i) of the means: at c = 1 everything on the arm with the largest.
 
     Guarantee: for b ≤ 1/2 as in the classical bandit with Gaussian rewards (flat prior): regret of order
     log T·Σ 2σ²/Δ_i, which is optimal there, and √(KT·log K) in the worst case. Where it fails: as UCB, it
@@ -71,20 +83,27 @@ class Thompson(Policy):
     """
 
     b: float = parameter(NOISE_EXPONENT)
-    sigma: float = parameter(NOISE_LEVEL, default=1.0)
+    sigma: float | tuple[float, ...] = parameter(NOISE_LEVEL, default=1.0)
+    c: float = parameter(RETURN_EXPONENT, default=1.0)
 
     rule = "puts everything on one arm, drawn with its probability of being best"
     reads = InformationSums
     randomised = True
 
-    def allocate(self, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
-        """One draw per arm; the largest takes all."""
+    def allocate(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
+        """One draw per arm; the largest takes all, or at c < 1 the draws are split for."""
+        if self.c < 1.0:
+            left = open_shares(sums.information, shares)
+            if left > 0.0:
+                rule = DrawRule(self.c, self.sigma, 1.0, 0.0)
+                split_of_one_draw(rule, period.number, sums.information, sums.score, left, rng, shares)
+            return
         chosen = first_unseen(sums.information, rng)
         if chosen < 0:
             best = -math.inf
             chosen = 0
             for arm in range(len(shares)):
-                draw = mu_star(sums, arm) + self.sigma / math.sqrt(sums.information[arm]) * rng.standard_normal()
+                draw = mu_star(sums, arm) + self.sigma[arm] / math.sqrt(sums.information[arm]) * rng.standard_normal()
                 if draw > best:
                     best, chosen = draw, arm
         whole_unit(chosen, shares)

@@ -4,15 +4,24 @@ import math
 from typing import Any, NamedTuple
 
 from apportion._common.compiled import kernel
-from apportion.model.sums import InformationSums
+from apportion.model.sums import Floats, InformationSums
 from apportion.policies.contract import Policy
-from apportion.policies.parameters import HORIZON, NOISE_EXPONENT, NOISE_LEVEL, parameter
+from apportion.policies.draws import (
+    FLOOR_EXPONENT,
+    DrawRule,
+    antithetic_normals,
+    split_by_draws,
+    split_of_one_draw,
+)
+from apportion.policies.parameters import HORIZON, NOISE_EXPONENT, NOISE_LEVEL, RETURN_EXPONENT, parameter
 from apportion.policies.shared import (
     leading_arm,
     log_odds_of_tail,
     open_shares,
+    pools,
     power_floor,
     recommended_tilt,
+    relative_variances,
     share_by_weight,
 )
 from apportion.theory.floors import recommended_floor
@@ -29,14 +38,15 @@ class Recommended(Policy):
     """Above b = 1/2 the leader weighs 1, other arms (2−2b)·(left/T)^(1/(2b−1))·odds^√κ; else an optimistic index.
 
     - b > 1/2: the odds q/(1−q) are those of arm i against the leader, with
-      q = Φ(−(μ*_lead − μ*_i)/(σ√(1/B_i + 1/B_lead))), and κ = 1/(2−2b), as in `Odds`. The two new factors come from
-      what a share a of a rival costs, a·Δ, and the information that it brings, a^(2−2b): if a unit of information is
-      still worth V, the best a solves (2−2b)·a^(1−2b)·V = Δ, so it grows with 2−2b, and as V^(1/(2b−1)). V is at
-      most in proportion to the periods left, so shares fade with that power (5 at most). Without a horizon they do
-      not fade. None falls below about t^(−α)/K, α = (1 + κ)/2, so a wrong leader is found out at a finite cost.
+      q = Φ(−(μ*_lead − μ*_i)/√(σ_i²/B_i + σ_lead²/B_lead)), and κ = 1/(2−2b), as in `Odds`. The two new
+      factors come from what a share a of a rival costs, a·Δ, and the information that it brings, a^(2−2b): if a unit
+      of information is still worth V, the best a solves (2−2b)·a^(1−2b)·V = Δ, so it grows with 2−2b, and as
+      V^(1/(2b−1)). V is at most in proportion to the periods left, so shares fade with that power (5 at most).
+      Without a horizon they do not fade. None falls below about t^(−α)/K, α = (1 + κ)/2, so a wrong leader is found
+      out at a finite cost.
     - b ≤ 1/2: after a first even split, everything on the arm with the largest
-      μ* + σ√(2·log(1 + left/(K·n))/B), n the number of its outcomes, left the periods to come with this one. This is
-      the index of MOSS with the horizon that is left in place of the whole. Without a horizon the logarithm is
+      μ* + σ_i√(2·log(1 + left/(K·n))/B), n the number of its outcomes, left the periods to come with this one. This
+      is the index of MOSS with the horizon that is left in place of the whole. Without a horizon the logarithm is
       max(0, log(t/(K·n))).
 
     What is known: for b > 1/2 the regret is finite, by the floor, with a constant too large to be of use
@@ -50,33 +60,52 @@ class Recommended(Policy):
     """
 
     b: float = parameter(NOISE_EXPONENT)
-    sigma: float = parameter(NOISE_LEVEL, default=1.0)
+    sigma: float | tuple[float, ...] = parameter(NOISE_LEVEL, default=1.0)
+    c: float = parameter(RETURN_EXPONENT, default=1.0)
     horizon: int | None = parameter(HORIZON, default=None)
 
     rule = "divides by each arm's odds of beating the leader, or pools where small shares tell too little"
 
     class Record(NamedTuple):
-        """The exponents, and which half of the rule applies."""
+        """The exponents, and which half of the rule applies. `scale` is the largest σ_i, `variances` (σ_i/scale)²."""
 
-        sigma: float
+        scale: float
+        variances: Floats
         tilt: float
         floor: float
         pool: bool
         horizon: int
+        c: float
+        sigma: Floats
+        normals: Floats
 
     reads = InformationSums
 
     def prepared(self, arms: int, horizon: int | None) -> Any:
         """Resolve the exponents; a horizon of 0 is unknown."""
         periods = self.horizon or horizon or 0
-        return self.Record(self.sigma, recommended_tilt(self.b), recommended_floor(self.b), self.b <= 0.5, periods)
+        scale, variances = relative_variances(self.each_arm("sigma", arms))
+        tilt, floor = recommended_tilt(self.b), recommended_floor(self.b)
+        bent = self.c < 1.0
+        return self.Record(
+            scale, variances, tilt, FLOOR_EXPONENT if bent else floor,
+            pools(self.b, self.c) if bent else self.b <= 0.5, periods, self.c, self.each_arm("sigma", arms),
+            antithetic_normals(arms if bent else 1),
+        )  # fmt: skip
 
     def allocate(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """Pool by index or divide by odds."""
         left = open_shares(sums.information, shares)
         if left <= 0.0:  # the first period: an even look at everything, which may already tell the best from the rest
             return
-        rule = Rule(period.number, self.horizon, self.sigma, self.tilt, self.floor)
+        if self.c < 1.0:
+            draws = DrawRule(self.c, self.sigma, 1.0, self.floor)
+            if self.pool:
+                split_of_one_draw(draws, period.number, sums.information, sums.score, left, rng, shares)
+            else:
+                split_by_draws(draws, period.number, self.normals, sums.information, sums.score, left, shares)
+            return
+        rule = Rule(period.number, self.horizon, self.scale, self.variances, self.tilt, self.floor)
         if self.pool:
             shares[optimistic_arm(rule, sums.count, sums.information, sums.score, rng)] = left
         else:
@@ -84,11 +113,15 @@ class Recommended(Policy):
 
 
 class Rule(NamedTuple):
-    """What is known besides the sums; horizon 0: unknown. To divide, `tilt` is √κ and `floor` the α of the floor."""
+    """What is known besides the sums; horizon 0: unknown. To divide, `tilt` is √κ and `floor` the α of the floor.
+
+    The variance of an arm's mean is scale²·variances/information.
+    """
 
     number: int
     horizon: int
-    sigma: float
+    scale: float
+    variances: Any
     tilt: float
     floor: float
 
@@ -104,12 +137,14 @@ def divide_by_odds(rule: Any, information: Any, score: Any, left: float, rng: An
     if rule.horizon >= rule.number:
         fade = 1.0 / max(1.0 - rival, 1.0 / STEEPEST_FADE)
         rival *= (1.0 - (rule.number - 1.0) / rule.horizon) ** fade
-    doubt = 1.0 / information[leader]
-    best = score[leader] * doubt
+    inverse = 1.0 / information[leader]
+    best = score[leader] * inverse
+    doubt = rule.variances[leader] * inverse
     for arm in range(len(shares)):
         if information[arm] > 0.0:
-            variance = 1.0 / information[arm]
-            z = (best - score[arm] * variance) / (rule.sigma * math.sqrt(variance + doubt))
+            inverse = 1.0 / information[arm]
+            gap = best - score[arm] * inverse
+            z = gap / (rule.scale * math.sqrt(rule.variances[arm] * inverse + doubt))
             shares[arm] = rival * math.exp(rule.tilt * log_odds_of_tail(z))
     shares[leader] = 1.0
     share_by_weight(shares, information, left, power_floor(rule.number, rule.floor, len(shares)), leader)
@@ -126,11 +161,11 @@ def optimistic_arm(rule: Any, count: Any, information: Any, score: Any, rng: Any
     ties = 0
     for arm in range(arms):
         if information[arm] > 0.0:
-            variance = 1.0 / information[arm]
+            inverse = 1.0 / information[arm]
             room = left / (arms * max(count[arm], 1.0))
             # While t grows the leader must lose its own bonus, or it would hide its rivals for ever.
             room = math.log1p(room) if known else max(0.0, math.log(room))
-            index = score[arm] * variance + rule.sigma * math.sqrt(OPTIMISM * room * variance)
+            index = score[arm] * inverse + rule.scale * math.sqrt(OPTIMISM * room * (rule.variances[arm] * inverse))
             if index > best:
                 best, chosen, ties = index, arm, 1
             elif index == best:

@@ -8,6 +8,7 @@ import math
 from typing import Any
 
 from apportion._common.compiled import kernel
+from apportion.model.sums import Floats
 from apportion.theory.floors import kappa
 
 # No share may underflow to 0, or its arm would never be observed again.
@@ -126,6 +127,17 @@ def log_odds_of_tail(z: float) -> float:
         return -0.5 * z * z - math.log(z) - _LOG_ROOT_TWO_PI + math.log1p(series)
     tail = 0.5 * math.erfc(z * _ROOT_HALF)
     return math.log(tail / (1.0 - tail))
+
+
+def pools(b: float, c: float = 1.0) -> bool:
+    """Whether a whole unit tells more than its parts: c − b > 1/2. One period tells A^(2c−2b) of an arm."""
+    return c - b > 0.5 + 1e-12
+
+
+def relative_variances(sigma: Floats) -> tuple[float, Floats]:
+    """The largest σ_i, and (σ_i/σ_max)²: exactly 1 where all are alike, and nothing overflows."""
+    largest = float(sigma.max())
+    return largest, (sigma / largest) ** 2
 
 
 @kernel

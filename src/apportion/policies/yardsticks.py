@@ -1,13 +1,14 @@
-"""Two yardsticks: even shares for ever, which learn nothing, and everything on the arm that is known to be best."""
+"""Two yardsticks: even shares for ever, which learn nothing, and the best split for means that are known."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from apportion._common import validation
+from apportion.model.response import best_shares
 from apportion.model.sums import Floats, InformationSums
 from apportion.policies.contract import Policy
-from apportion.policies.parameters import NumberPerArm, parameter
+from apportion.policies.parameters import RETURN_EXPONENT, NumberPerArm, parameter
 
 
 class Uniform(Policy):
@@ -31,15 +32,18 @@ class Uniform(Policy):
 
 
 class Oracle(Policy):
-    """All on the arm with the largest of the given `means`, ties shared evenly. Regret 0 if they are true.
+    """The optimal split of the given `means`: a_i = μ_i^e/Σ μ_j^e, e = 1/(1−c). Regret 0 if they are true.
+
+    At c = 1 all goes to the arm with the largest mean, ties shared evenly (`apportion.model.response`).
 
     >>> Oracle(means=(0.2, 0.9))
     Oracle(means=(0.2, 0.9))
     """
 
     means: tuple[float, ...] = parameter(NumberPerArm())
+    c: float = parameter(RETURN_EXPONENT, default=1.0)
 
-    rule = "puts everything on the arm that is known to be the best"
+    rule = "splits as is best for the returns that it is given"
     reads = InformationSums
 
     def initial_memory(self, arms: int) -> Floats:
@@ -51,17 +55,12 @@ class Oracle(Policy):
     class Record(NamedTuple):
         """The means live in the memory."""
 
+        c: float
+
     def prepared(self, arms: int, horizon: int | None) -> Any:
-        """Nothing to prepare."""
-        return self.Record()
+        """Only the exponent."""
+        return self.Record(self.c)
 
     def allocate(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
-        """All on the largest mean."""
-        best = memory[0]
-        for arm in range(len(shares)):
-            best = max(best, memory[arm])
-        winners = 0
-        for arm in range(len(shares)):
-            winners += memory[arm] == best
-        for arm in range(len(shares)):
-            shares[arm] = 1.0 / winners if memory[arm] == best else 0.0
+        """The optimal split."""
+        best_shares(memory, self.c, shares)

@@ -21,7 +21,7 @@ class UpperQuantile(IndexPolicy):
     sigma: float = 1.0
     quantile: float = 1.65
 
-    def grade(self, number, arms, count, information, score):
+    def grade(self, number, arms, arm, count, information, score):
         return score / information, self.sigma / math.sqrt(information)
 
     def optimism(self, number):
@@ -114,7 +114,7 @@ def test_the_base_of_index_policies_is_no_policy_itself():
 
     assert "IndexPolicy" not in Policy._registry
     with pytest.raises(NotImplementedError, match="has no `grade`"):
-        IndexPolicy().grade(1, 2, 1.0, 1.0, 1.0)
+        IndexPolicy().grade(1, 2, 0, 1.0, 1.0, 1.0)
     with pytest.raises(NotImplementedError, match="has no `optimism`"):
         IndexPolicy().optimism(1)
 

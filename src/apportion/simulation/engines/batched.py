@@ -100,7 +100,7 @@ def play_batch(policy: Any, environment: Any, schedule: Any, streams: Any, regre
             # All powers of a whole unit are 1: its information is a count, and its score the outcome itself.
             count, score = plays[arm, lane] + 1.0, total[arm, lane] + returned[lane]
             plays[arm, lane], total[arm, lane] = count, score
-            mean[arm, lane], width[arm, lane] = grade(policy, number, arms, count, count, score)
+            mean[arm, lane], width[arm, lane] = grade(policy, number, arms, arm, count, count, score)
             lost[lane] += shortfall(world, arm, 1.0, expected[lane], value)
             earned[lane] += returned[lane]
         if checkpoint < len(checkpoints) and checkpoints[checkpoint] == number:

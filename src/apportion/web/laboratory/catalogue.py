@@ -98,7 +98,11 @@ def describe_policy(cls: type[Policy]) -> dict[str, Any]:
     >>> [(p["name"], p["kind"]) for p in describe_policy(find_policy("UCB"))["parameters"]]
     [('index', 'choice'), ('sigma', 'number'), ('horizon', 'whole')]
     """
-    own = [parameter for parameter in parameters(cls) if parameter.name not in NOT_OFFERED]
+    own = [
+        parameter
+        for parameter in parameters(cls)
+        if parameter.name not in NOT_OFFERED and not (parameter.constraint and parameter.constraint.kind == "fixed")
+    ]
     ordered = sorted(own, key=lambda parameter: parameter.name in TRUTHS)  # what is the policy's own comes first
     return {
         "name": cls.__name__,

@@ -71,7 +71,9 @@ def _elimination_bound(policy: Any, sums: Any, instance: Any, interval: Any, tol
         noise = sums.noise[leader] + more * powers.noise
         information = sums.information[leader] + more * powers.information
         count = float(interval.first + 1 if policy.radius == CONE else interval.first + more)
-        radius = elimination_radius(policy, 1.0, count, response * (response / noise), information, arms)
+        radius = elimination_radius(
+            policy, policy.sigma[leader], 1.0, count, response * (response / noise), information, arms
+        )
         boundary_before = boundary_after
         factor = math.sqrt(2.0) if policy.pairwise else 2.0
         boundary_after = factor * radius * (information if by_score else response)

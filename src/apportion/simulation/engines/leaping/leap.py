@@ -79,6 +79,8 @@ def why_not(policy: Policy, instance: World, horizon: int, common: bool = False)
         return f"{instance.label}, which is not the law of `Instance`"
     if instance.c < 1.0 or len(set(instance.sigmas)) > 1:
         return f"{instance.label}: it knows the paper's law only, c = 1 and one σ"
+    if isinstance(levels := getattr(policy, "sigma", None), tuple) and len(set(levels)) > 1:
+        return f"{policy.label}: its arms must share one σ"
     if type(policy) not in POLICIES:  # a subclass may decide by another rule
         names = ", ".join(cls.__name__ for cls in POLICIES)
         return f"{policy.label}, whose shares are not fixed between events as those of {names} are"
