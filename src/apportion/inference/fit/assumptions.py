@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from apportion.inference.fit.estimate import LOWEST_C, EqualNoise, Estimate
+from apportion.inference.fit.estimate import LOWEST_C, EqualNoise, Estimate, error_of_c
 from apportion.inference.fit.history import History
 from apportion.inference.fit.likelihood import Data
 from apportion.inference.fit.surface import Axis, Surface
@@ -23,6 +23,7 @@ HIGHEST_C = 2.0  # how far the test of proportional returns looks
 
 _QUARTERS = 4
 _ROWS_OF_A_PART = 3  # a part of an arm's time with fewer rows is not looked at by itself
+_LEAST_CHANCE = 1e-300
 _DAILY = np.timedelta64(3, "D")  # dates further apart than this have no weekday
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _DAYS_OF_A_WEEK = 7
@@ -89,13 +90,16 @@ def tested(found: Estimate, test: EqualNoise, observed: History, *, apart: str |
 
 
 def proportional(found: Estimate) -> Finding:
-    """The likelihood ratio of the best c in [0.05, 2] against c = 1; χ² with one degree of freedom."""
+    """The likelihood ratio of the best c in [0.05, 2] against c = 1, divided by its mean; χ² with one degree of
+    freedom."""
     from scipy.special import chdtrc
 
     if found.c_source == "assumed":
         return Finding(reason="amounts vary too little within the arms")
     surface = Surface(found.data, Axis(LOWEST_C, HIGHEST_C), found.surface.b_range, per_arm=found.data.per_arm)
-    statistic = max(0.0, -2 * float(surface.along_c(found.data, np.array([1.0]))[0]))
+    scales = found.own_scales if found.data.per_arm else found.scales
+    _, mean = error_of_c(found.data, surface.c, surface.b, scales)
+    statistic = max(0.0, -2 * float(surface.along_c(found.data, np.array([1.0]))[0])) / mean
     grid = np.union1d(surface.c_axis.points(201), [surface.c])
     shown = {"c": grid, "height": np.exp(surface.profile_c(grid))}
     return Finding(statistic, (1,), float(chdtrc(1, statistic)), surface.c, shown)
@@ -121,8 +125,11 @@ def equal_noise(found: Estimate, test: EqualNoise, names: tuple[str, ...]) -> Fi
 
 
 def drift(found: Estimate, observed: History, apart: str | None) -> Finding:
-    """Whether quarters of an arm's time have means of their own: the F test of the residuals it would save."""
-    from scipy.special import fdtrc
+    """Whether quarters of an arm's time have means of their own: the F test of the residuals that would save.
+
+    With a scale per arm there is a test for each; turned into χ² of the same chance, they add up.
+    """
+    from scipy.special import chdtrc, chdtri, fdtrc
 
     if apart is not None:
         return Finding(reason=f"each {apart} has a mean of its own")
@@ -133,17 +140,15 @@ def drift(found: Estimate, observed: History, apart: str | None) -> Finding:
         pieces = max(1, min(_QUARTERS, len(own) // _ROWS_OF_A_PART))
         parts[own] = np.arange(len(own)) * pieces // len(own)
     split = Data(data.codes, np.exp(data.logs), data.y, per_arm=data.per_arm, blocks=parts)
-    saved_freedom, freedom = data.dof - split.dof, split.dof
-    if saved_freedom < 1 or freedom < 1:
-        return Finding(reason="there are too few rows of an arm")
     whole, apart_fit = data.at(found.c, found.b).residual, split.at(found.c, found.b)
-    if data.per_arm:
-        scales = np.where(split.free > 0, apart_fit.residual / np.maximum(split.free, 1), np.inf)
-    else:
-        scales = np.full(len(whole), apart_fit.residual.sum() / freedom)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        saved = np.nan_to_num((whole - apart_fit.residual) / scales, posinf=0.0)
-    statistic = float(saved.sum()) / saved_freedom
+    table = np.array([whole - apart_fit.residual, apart_fit.residual, data.free - split.free, split.free])
+    saved, left, saved_freedom, freedom = table if data.per_arm else table.sum(axis=1, keepdims=True)
+    known = (saved_freedom > 0) & (freedom > 0) & (left > 0)
+    if not known.any():
+        return Finding(reason="there are too few rows of an arm")
+    ratios = (saved / np.maximum(saved_freedom, 1))[known] / (left[known] / freedom[known])
+    chances = np.maximum(fdtrc(saved_freedom[known], freedom[known], ratios), _LEAST_CHANCE)
+    statistic, total = float(chdtri(saved_freedom[known], chances).sum()), int(saved_freedom[known].sum())
     means = np.split(apart_fit.means, split.arm_starts[1:])
     rows = [row for row in means if len(row) > 1 and (row > 0).all()]
     moved = [abs(math.log(row[-1] / row[0])) for row in rows]
@@ -152,9 +157,7 @@ def drift(found: Estimate, observed: History, apart: str | None) -> Finding:
         "arms": [name for name, row in zip(observed.names, means) if len(row) > 1 and (row > 0).all()],
     }
     effect = math.exp(float(np.median(moved))) if moved else math.nan
-    return Finding(
-        statistic, (saved_freedom, freedom), float(fdtrc(saved_freedom, freedom, statistic)), effect, shown
-    )
+    return Finding(statistic, (total,), float(chdtrc(total, statistic)), effect, shown)
 
 
 def weekdays(found: Estimate, observed: History) -> Finding:

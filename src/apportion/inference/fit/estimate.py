@@ -125,7 +125,7 @@ def _described(
     c_interval, b_interval = (c, c), (b, b)
     if not c_axis.given:
         # The score of c is linear in the noise: heavy tails leave its variance as it is.
-        c_error, correction = _error_of_c(data, c, b, own if data.per_arm else pooled)
+        c_error, correction = error_of_c(data, c, b, own if data.per_arm else pooled)
         c_interval = interval(surface.profile_c, c, c_error, level, correction, ends=c_axis, within=surface.c_axis)
     if not b_axis.given:
         b_error = _error(data.information(b, c)) * math.sqrt(widen)
@@ -136,7 +136,7 @@ def _described(
     )  # fmt: skip
 
 
-def _error_of_c(data: Data, c: float, b: float, scales: Floats) -> tuple[float, float]:
+def error_of_c(data: Data, c: float, b: float, scales: Floats) -> tuple[float, float]:
     """The standard error of c, and by how much the mean of its likelihood ratio exceeds 1.
 
     Arms weigh by what they tell, w_i, with scales that are estimates themselves: the variance of such a mean exceeds

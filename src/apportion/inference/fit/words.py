@@ -54,22 +54,22 @@ def sentences(fit: "NoiseFit") -> list[str]:
             f"The arms differ in scale (σ of their own from {least} to {most}): compare with sigma set to per-arm, "
             "where only changes of amount within an arm count."
         )
-    return [*lines, *_left_out(fit)]
+    return [line for line in (*lines, *_left_out(fit)) if line]
 
 
 def _bend(fit: "NoiseFit") -> str:
-    """What c says."""
+    """What c says; nothing where the paper's law was asked for."""
     if fit.c_source == "assumed":
         return "c = 1 is assumed: these amounts vary too little within the arms to tell whether returns diminish."
     if fit.c_source == "given":
-        return f"c = {fit.c:g} is given: twice the amount brings {2**fit.c:.3g} times as much."
+        return "" if fit.c == 1 else f"c = {fit.c:g} is given: twice the amount brings {2**fit.c:.3g} times as much."
     low, high = fit.c_interval
     said = f"c = {fit.c:.2f} ({100 * fit.level:g}% interval {low:.2f} to {high:.2f}): "
     free = fit.assumptions[0]
     if fit.c == 1 and free.holds is False and free.effect > 1:
         return said + (
-            f"an exponent of {free.effect:.2f} would fit better, which the law does not allow. Perhaps returns moved over "
-            "time, or more was spent when more was to be had."
+            f"an exponent of {free.effect:.2f} would fit better, which the law does not allow. Perhaps returns moved "
+            "over time, or more was spent when more was to be had."
         )
     if high < 1:
         return said + f"returns diminish, twice the amount brings {2**fit.c:.2f} times as much."
@@ -218,7 +218,7 @@ _VERDICTS = {
 _STATISTICS = {
     "proportional returns": "likelihood ratio of c = {effect:.2f} against c = 1: {statistic:.1f}",
     "equal noise": "likelihood ratio of a σ per arm against one: {statistic:.1f}, {first} degrees of freedom",
-    "no drift": "F({first}, {second}) = {statistic:.2f} for a mean per quarter",
+    "no drift": "χ² of a mean per quarter: {statistic:.1f}, {first} degrees of freedom",
     "no weekday pattern": "F({first}, {second}) = {statistic:.2f} for a factor per weekday",
     "no memory": "correlation of neighbouring residuals {effect:.2f}, {statistic:.1f} standard errors",
 }
