@@ -37,10 +37,16 @@ if TYPE_CHECKING:
     from apportion.model import confidence as confidence
     from apportion.model import estimators as estimators
     from apportion.model import response as response
+    from apportion.model.curves import Logarithmic as Logarithmic
+    from apportion.model.curves import Saturating as Saturating
     from apportion.model.exact_sums import Statistics as Statistics
     from apportion.model.law import Instance as Instance
+    from apportion.model.law import ResponseWorld as ResponseWorld
+    from apportion.model.moving import Moving as Moving
     from apportion.model.noise import *
+    from apportion.model.noise import Noise as Noise
     from apportion.model.sums import Sums as Sums
+    from apportion.model.world import Course as Course
     from apportion.model.world import World as World
     from apportion.policies.registry import *
     from apportion.reporting import figures as figures
@@ -61,8 +67,11 @@ _HOMES = {
     ),
     "apportion.inference.fit": ("BurnInFit", "NoiseFit", "burn_in_design", "fit_burn_in", "fit_noise"),
     "apportion._common.compiled": ("kernel",),
-    "apportion.model.law": ("Instance",),
-    "apportion.model.world": ("World",),
+    "apportion.model.curves": ("Logarithmic", "Saturating"),
+    "apportion.model.law": ("Instance", "ResponseWorld"),
+    "apportion.model.moving": ("Moving",),
+    "apportion.model.noise": ("Noise",),
+    "apportion.model.world": ("Course", "World"),
     "apportion.campaigns.campaign": ("Campaign",),
     "apportion.inference.best_probabilities": ("best_probabilities",),
     "apportion.allocation.split": ("Split",),

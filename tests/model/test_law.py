@@ -16,7 +16,7 @@ from apportion._common.compiled import compiled
 from apportion.errors import ApportionError, InvalidValue
 from apportion.model import law
 from apportion.model import world as worlds
-from apportion.model.law import AmountTerms, Instance, returned
+from apportion.model.law import AmountTerms, Instance, respond
 from apportion.model.noise import (
     Batch,
     CentredBernoulli,
@@ -265,7 +265,7 @@ def test_an_arm_without_resource_is_not_observed_and_draws_nothing(noise, b):
     all_, some = np.random.default_rng(4), np.random.default_rng(4)
     outcomes = world.draw([0.0, 0.4, -0.0], some)
     assert np.isnan(outcomes[[0, 2]]).all()
-    assert outcomes[1] == returned(0.6, 1.0, noise, AmountTerms(0.4, 0.4, 0.4**b), all_)[1]
+    assert outcomes[1] == respond(world.record(), 1, 0.6, AmountTerms(0.4, 0.4, 0.4**b), all_)[1]
     assert all_.bit_generator.state == some.bit_generator.state
 
 

@@ -115,7 +115,7 @@ def _pictures(results: list[Result]) -> dict[str, Any]:
         made[f"final-regret-T{horizon}"] = figures.final_regret_distribution(result)
     last = results[-1]
     for parameter in ("b", "arms", "gap"):
-        if len(set(last.dataset[parameter].values.tolist())) > 1:
+        if len({value for value in last.dataset[parameter].values.tolist() if value == value}) > 1:
             made[f"regret-against-{parameter}"] = figures.regret_against(last, parameter)
     if len(results) > 1:
         made["regret-against-horizon"] = figures.regret_against(results, "horizon")

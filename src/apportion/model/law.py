@@ -1,4 +1,7 @@
-"""The law of returns, Y_i = μ_i·A^c + σ_i·A^b·ξ, and a world that obeys it. c = 1 and one σ is the paper's."""
+"""The law of returns, Y_i = μ_i·A^c + σ_i·A^b·ξ, and a world that obeys it. c = 1 and one σ is the paper's.
+
+`ResponseWorld` is what it shares with other curves: a mean per arm times a response to the amount, and this noise.
+"""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -7,12 +10,69 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from apportion._common.compiled import implements, kernel
+from apportion._common.compiled import generic, implements
 from apportion._common.validation import number, number_or_each, refuse, require_one_per_arm
 from apportion.model.noise import Gaussian, Noise, draw_noise, noise_family
 from apportion.model.response import best_shares, best_value
 from apportion.model.sums import Floats
 from apportion.model.world import World, shortfall, terms
+
+
+@generic
+def respond(world: Any, arm: int, mean: float, amount: Any, rng: Any) -> tuple[float, float]:  # type: ignore[empty-body]
+    """What is expected of an amount (as `terms` has it) on an arm whose mean is `mean`, and what comes back."""
+
+
+@generic
+def value_at(world: Any, means: Any, budget: float) -> float:  # type: ignore[empty-body]
+    """The largest expected return of a split of `budget` where the arms have these means."""
+
+
+class ResponseWorld(World):
+    """A world of arms that return their mean times a response to the amount, with noise σ_i·A^b·ξ.
+
+    Parameters `means`, `b`, `sigma` (a number, or one per arm) and `noise` are checked here. A subclass says what
+    comes back of a mean in `respond` and what the best split is worth in `value_at`, so that `Moving` can ask it
+    about means that are not its own.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        implements(respond, cls.Record)(cls.respond)
+        implements(value_at, cls.Record)(cls.value_at)
+
+    def __post_init__(self: Any) -> None:
+        set_ = object.__setattr__  # the record is frozen for everyone else
+        set_(self, "means", numbers_per_arm("means", self.means))
+        set_(self, "b", number("b", self.b, low=0, high=1))
+        set_(self, "sigma", positive_per_arm("sigma", self.sigma, len(self.means)))
+        set_(self, "noise", noise_family(self.noise))
+
+    @property
+    def arms(self: Any) -> int:
+        """The number of arms, K."""
+        return len(self.means)
+
+    @property
+    def sigmas(self: Any) -> tuple[float, ...]:
+        """σ_i, one per arm."""
+        return self.sigma if isinstance(self.sigma, tuple) else (self.sigma,) * self.arms
+
+    def respond(self: Any, arm: Any, mean: Any, amount: Any, rng: Any) -> Any:
+        """See `apportion.model.law.respond`."""
+        raise NotImplementedError(f"{type(self).__name__} has no `respond`")
+
+    def value_at(self: Any, means: Any, budget: Any) -> Any:
+        """See `apportion.model.law.value_at`."""
+        raise NotImplementedError(f"{type(self).__name__} has no `value_at`")
+
+    def outcome(self: Any, number: Any, arm: Any, amount: Any, state: Any, rng: Any) -> Any:
+        """What comes back of the arm's own mean."""
+        return respond(self, arm, self.means[arm], amount, rng)
+
+    def best_value(self: Any, number: Any, budget: Any, state: Any) -> Any:
+        """The value of the best split at the arms' own means."""
+        return value_at(self, self.means, budget)
 
 
 class AmountTerms(NamedTuple):
@@ -41,7 +101,7 @@ class ProportionalRecord(InstanceRecord):
     __slots__ = ()
 
 
-class Instance(World):
+class Instance(ResponseWorld):
     """A world of arms that obey Y_i = μ_i·A_i^c + σ_i·A_i^b·ξ_i, each ξ independent with mean 0.
 
     `sigma` is a number, or one per arm. Amounts are raw: the law holds for any A ≥ 0, not only for shares of one
@@ -66,17 +126,8 @@ class Instance(World):
     Record = InstanceRecord
 
     def __post_init__(self) -> None:
-        set_ = object.__setattr__  # the record is frozen for everyone else
-        set_(self, "means", numbers_per_arm("means", self.means))
-        set_(self, "b", number("b", self.b, low=0, high=1))
-        set_(self, "sigma", noise_levels(self.sigma, len(self.means)))
-        set_(self, "noise", noise_family(self.noise))
-        set_(self, "c", number("c", self.c, above=0, high=1))
-
-    @property
-    def arms(self) -> int:
-        """The number of arms, K."""
-        return len(self.means)
+        super().__post_init__()
+        object.__setattr__(self, "c", number("c", self.c, above=0, high=1))
 
     @cached_property
     def best(self) -> int:
@@ -93,11 +144,6 @@ class Instance(World):
         """Δ_i = μ* − μ_i."""
         return tuple(self.best_mean - mean for mean in self.means)
 
-    @property
-    def sigmas(self) -> tuple[float, ...]:
-        """σ_i, one per arm."""
-        return self.sigma if isinstance(self.sigma, tuple) else (self.sigma,) * self.arms
-
     @cached_property
     def best_split(self) -> tuple[float, ...]:
         """The optimal shares of one unit: all on the best arms at c = 1 (`apportion.model.response`)."""
@@ -110,9 +156,7 @@ class Instance(World):
         """A short name for people. Two instances that differ may share it."""
         smallest = min((gap for gap in self.gaps if gap > 0), default=0.0)
         bent = "" if self.c == 1.0 else f" c={self.c:g}"
-        low, high = min(self.sigmas), max(self.sigmas)
-        sigma = f"{low:g}" if low == high else f"{low:g}–{high:g}"
-        text = f"K={self.arms} b={self.b:g}{bent} σ={sigma} Δmin={smallest:g}"
+        text = f"K={self.arms} b={self.b:g}{bent} σ={span(self.sigmas)} Δmin={smallest:g}"
         return text if isinstance(self.noise, Gaussian) else f"{text} {self.noise.name}"
 
     def record(self, b: float | None = None, c: float | None = None) -> InstanceRecord:
@@ -129,9 +173,14 @@ class Instance(World):
         response = powers.amount if self.c == 1.0 else powers.amount**self.c
         return AmountTerms(powers.amount, response, powers.amount**self.b)
 
-    def outcome(self: Any, number: Any, arm: Any, amount: Any, state: Any, rng: Any) -> Any:
-        """μ·A^c, and what comes back."""
-        return returned(self.means[arm], self.sigmas[arm], self.noise, amount, rng)
+    def respond(self: Any, arm: Any, mean: Any, amount: Any, rng: Any) -> Any:
+        """μ·A^c, and with noise σ·A^b·ξ; `amount` has the powers (`AmountTerms`)."""
+        expected = amount.response * mean
+        return expected, expected + amount.deviation * self.sigmas[arm] * draw_noise(self.noise, amount.amount, rng)
+
+    def value_at(self: Any, means: Any, budget: Any) -> Any:
+        """V(M) = M^c·(Σ μ_j^e)^(1−c), e = 1/(1−c)."""
+        return best_value(means, self.c, budget)
 
     def best_value(self: Any, number: Any, budget: Any, state: Any) -> Any:
         """V(M) = M^c·V(1)."""
@@ -143,6 +192,8 @@ class Instance(World):
 
     def to_dict(self) -> dict[str, Any]:
         """The instance as JSON-friendly values; `from_dict` reads them back."""
+        if type(self) is not Instance:
+            return super().to_dict()
         sigma = list(self.sigma) if isinstance(self.sigma, tuple) else self.sigma
         plain = {"means": list(self.means), "b": self.b, "sigma": sigma, "noise": self.noise.describe()}
         return plain if self.c == 1.0 else {**plain, "c": self.c}
@@ -172,13 +223,6 @@ def _gap_of_amount(world: Any, arm: Any, amount: Any, expected: Any, per_unit: A
     return amount * world.gaps[arm]
 
 
-@kernel
-def returned(mean: float, sigma: float, noise: Any, amount: Any, rng: Any) -> Any:
-    """μ·A^c, and with noise σ·A^b·ξ; `amount` has the powers (`AmountTerms`)."""
-    expected = amount.response * mean
-    return expected, expected + amount.deviation * sigma * draw_noise(noise, amount.amount, rng)
-
-
 def numbers_per_arm(name: str, values: Any) -> tuple[float, ...]:
     """One finite float per arm; the entry that is not one is named."""
     if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
@@ -189,8 +233,14 @@ def numbers_per_arm(name: str, values: Any) -> tuple[float, ...]:
     return tuple(number(f"{name}[{index}]", value) for index, value in enumerate(given))
 
 
-def noise_levels(sigma: Any, arms: int) -> float | tuple[float, ...]:
-    """σ as it is given: a number above 0, or one per arm."""
-    given = number_or_each("sigma", sigma, above=0)
-    require_one_per_arm("sigma", given, arms)
+def span(values: tuple[float, ...]) -> str:
+    """Numbers for a label: the one that all are, or the least and the largest."""
+    low, high = min(values), max(values)
+    return f"{low:g}" if low == high else f"{low:g}–{high:g}"
+
+
+def positive_per_arm(name: str, value: Any, arms: int) -> float | tuple[float, ...]:
+    """A parameter such as σ as it is given: a number above 0, or one per arm."""
+    given = number_or_each(name, value, above=0)
+    require_one_per_arm(name, given, arms)
     return given

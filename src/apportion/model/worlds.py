@@ -1,16 +1,34 @@
-"""The worlds of this package, and worlds as plain data."""
+"""The worlds of this package by name, and worlds as plain data."""
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, Final
 
 from apportion._common.imports import class_at, import_path, is_ours
 from apportion._common.validation import refuse
-from apportion.model.law import Instance
 from apportion.model.noise import Noise
 from apportion.model.world import World
 
-WORLDS: Final[dict[str, type[World]]] = {world.__name__: world for world in (Instance,)}
-"""Every world of this package by name."""
+WORLDS: Final = {
+    "Instance": "apportion.model.law",
+    "Saturating": "apportion.model.curves",
+    "Logarithmic": "apportion.model.curves",
+    "Moving": "apportion.model.moving",
+}
+"""Every world of this package by name, with its module."""
+
+
+def find_world(name: Any) -> Any:
+    """The class of that name, or at that import path 'module:Class'.
+
+    >>> find_world("Saturating")
+    <class 'apportion.model.curves.Saturating'>
+    """
+    if isinstance(name, str) and name in WORLDS:
+        return getattr(import_module(WORLDS[name]), name)
+    if not isinstance(name, str) or ":" not in name:
+        raise refuse("world", f"one of {', '.join(WORLDS)}, or an import path 'module:Class'", name)
+    return class_at("world", name, World)
 
 
 def described(world: World) -> dict[str, Any]:
@@ -28,26 +46,25 @@ def world_from_dict(values: Any) -> World:
     if not isinstance(values, Mapping):
         raise refuse("world", "a mapping of its parameters", values)
     given = {str(name): value for name, value in values.items()}
-    name = given.pop("world", Instance.__name__)
-    if not isinstance(name, str):
-        raise refuse("world", "the name of a world, or an import path 'module:Class'", name)
-    cls: Any = WORLDS.get(name) or class_at("world", name, World)
-    if cls is Instance:
-        return Instance.from_dict(given)
-    fields = tuple(cls.__dataclass_fields__)
+    return make_world(find_world(given.pop("world", "Instance")), given)
+
+
+def make_world(cls: Any, given: Mapping[str, Any]) -> World:
+    """A world of that class with parameters as plain data has them."""
+    fields = cls.__dataclass_fields__
     for unknown in set(given) - set(fields):
-        raise refuse(f"{name}", f"given {', '.join(fields)}", unknown)
+        raise refuse(cls.__name__, f"given {', '.join(fields)}", unknown)
     try:
         world: World = cls(**{key: _read(value) for key, value in given.items()})
     except TypeError as error:  # a parameter is missing
-        raise refuse(f"{name}", f"given {', '.join(fields)}", sorted(given)) from error
+        raise refuse(cls.__name__, f"given {', '.join(fields)}", sorted(given)) from error
     return world
 
 
 def _plain(value: Any) -> Any:
     """A parameter as JSON has it."""
     if isinstance(value, World):
-        return value.to_dict()
+        return {"world": "Instance", **value.to_dict()}
     if isinstance(value, Noise):
         return value.describe()
     if isinstance(value, Mapping):

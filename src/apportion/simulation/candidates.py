@@ -42,8 +42,18 @@ class Informed:
     def on(self, instance: World) -> Policy:
         """The policy for that instance."""
         truth = {name: value for name in TRUTHS if (value := getattr(instance, name, None)) is not None}
-        takes = {item.name for item in dataclasses.fields(self.cls) if item.default is not None}  # type: ignore[arg-type]
-        return self.cls(**{**{name: value for name, value in truth.items() if name in takes}, **self.parameters})
+        if "c" not in truth:  # means say how to split only together with the power of the amount
+            truth.pop("means", None)
+        fields = dataclasses.fields(self.cls)  # type: ignore[arg-type]
+        takes = {item.name for item in fields if item.default is not None}
+        given = {**{name: value for name, value in truth.items() if name in takes}, **self.parameters}
+        for item in fields:
+            if item.default is item.default_factory is dataclasses.MISSING and item.name not in given:
+                raise InvalidValue(
+                    f"`{item.name}` of {self.cls.__name__} must be given, as in Informed({self.cls.__name__}, "
+                    f"{{{item.name!r}: …}}): {type(instance).__name__} does not say it."
+                )
+        return self.cls(**given)
 
     @property
     def label(self) -> str:

@@ -27,8 +27,9 @@ class Result:
     `dataset` is the xarray Dataset: `regret` and `reward` with dimensions (policy, instance, replication, period);
     on request `shares` and `active` with a last dimension `arm`, `leader`, and `eliminated` (the last period in which
     an arm was active, 0 if it stayed, NaN if it never was). The leader is the arm with the largest share, the first
-    of them where several are; active are the arms that get at least half as much. Along `instance` there are also b,
-    arms, sigma, gap and noise. The seed, the versions and the whole definition are in `provenance`.
+    of them where several are; active are the arms that get at least half as much. Along `instance` there are also
+    arms, b, c, sigma and gap (NaN where a world has no such number), noise, and world, the name of its class. The
+    seed, the versions and the whole definition are in `provenance`.
     """
 
     def __init__(self, dataset: xr.Dataset) -> None:
@@ -71,7 +72,7 @@ class Result:
         return pd.DataFrame(rows).set_index(["policy", "instance"])
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row per policy, instance, replication and period, with b, arms, sigma, gap and noise beside."""
+        """One row per policy, instance, replication and period, with what is known of the instance beside."""
         wanted = [name for name in ("regret", "reward", "leader") if name in self.dataset]
         return self.dataset[wanted].to_dataframe()
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import platform
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
@@ -107,7 +108,7 @@ def gather(plan: Plan, jobs: list[Job], arrays: list[Arrays | None]) -> Result:
 
 def _coordinates(plan: Plan) -> dict[str, Any]:
     instances = plan.instances
-    smallest = [min((gap for gap in instance.gaps if gap > 0), default=0.0) for instance in instances]
+    facts = {name: ("instance", [fact(world) for world in instances]) for name, fact in _FACTS.items()}
     per_arm = any("arm" in VARIABLES[name].dimensions for name in plan.variables)
     return {
         **({"arm": np.arange(plan.most_arms)} if per_arm else {}),
@@ -115,12 +116,32 @@ def _coordinates(plan: Plan) -> dict[str, Any]:
         "instance": labels([instance.label for instance in instances]),
         "replication": np.arange(plan.replications),
         "period": np.array(plan.checkpoints),
-        "b": ("instance", [instance.b for instance in instances]),
-        "arms": ("instance", [instance.arms for instance in instances]),
-        "sigma": ("instance", [instance.sigma for instance in instances]),
-        "gap": ("instance", smallest),
-        "noise": ("instance", [instance.noise.name for instance in instances]),
+        **facts,
     }
+
+
+def _number(world: World, name: str) -> float:
+    """A parameter of a world that is one number; NaN where it is not, or there is none."""
+    value = getattr(world, name, None)
+    return float(value) if isinstance(value, (int, float)) else math.nan
+
+
+def _gap(world: World) -> float:
+    """The smallest gap between the best mean and another one; NaN where means are not all that counts."""
+    gaps = getattr(world, "gaps", None)
+    return math.nan if gaps is None else min((gap for gap in gaps if gap > 0), default=0.0)
+
+
+# What stands beside the label of a world. The whole definition is in the provenance.
+_FACTS: dict[str, Callable[[Any], Any]] = {
+    "world": lambda world: type(world).__name__,
+    "b": lambda world: _number(world, "b"),
+    "c": lambda world: _number(world, "c"),
+    "arms": lambda world: world.arms,
+    "sigma": lambda world: _number(world, "sigma"),
+    "gap": _gap,
+    "noise": lambda world: getattr(getattr(world, "noise", None), "name", ""),
+}
 
 
 def _provenance(plan: Plan) -> dict[str, Any]:

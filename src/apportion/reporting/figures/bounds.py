@@ -33,6 +33,8 @@ class Bound(NamedTuple):
 def bounds_of(result: Result, world: World, periods: Any, names: list[str]) -> list[Bound]:
     """The curves of theory that apply to this world; NaN where a theorem is silent."""
     facts, found = world.facts, []
+    if not world.paper:
+        return []
     setting = {"b": facts["b"], "sigma": facts["sigma"]}
     if facts["noise"] == "gaussian":
         lower = [
@@ -58,7 +60,7 @@ def bounds_of(result: Result, world: World, periods: Any, names: list[str]) -> l
 
 def guarantee(kind: Mapping[str, Any], world: World) -> float | None:
     """What a policy loses at most by the horizon, where a theorem covers its parameters and the noise."""
-    if world.means is None:
+    if world.means is None or not world.paper:
         return None
     law = {"b": world.facts["b"], "sigma": world.facts["sigma"]}
     return guaranteed_regret(kind, world.means, **law, horizon=world.horizon, proxy=world.proxy)
@@ -66,9 +68,10 @@ def guarantee(kind: Mapping[str, Any], world: World) -> float | None:
 
 def lower_curve(group: list[WorldFinals], parameter: str) -> tuple[Floats, Floats] | None:
     """The lower bound of Theorem 1 along a group, where it covers all of it."""
-    if any(point.world.facts["noise"] != "gaussian" or point.world.horizon < point.world.arms for point in group):
+    worlds = [point.world for point in group]
+    if any(each.facts["noise"] != "gaussian" or each.horizon < each.arms or not each.paper for each in worlds):
         return None
-    facts = [point.world.facts for point in group]
+    facts = [each.facts for each in worlds]
     x = np.array([float(each[parameter]) for each in facts])
     values = [theory.minimax_lower_bound(e["arms"], e["horizon"], e["b"], e["sigma"]) for e in facts]
     return x, np.array(values)

@@ -31,6 +31,11 @@ class World(NamedTuple):
     proxy: float
 
     @property
+    def paper(self) -> bool:
+        """Whether it obeys the law of the paper, which its theorems are about: c = 1 and one σ."""
+        return self.facts["world"] == "" and self.facts["c"] == 1.0 and self.facts["sigma"] is not None
+
+    @property
     def arms(self) -> int:
         """How many options there are."""
         return int(self.facts["arms"])
@@ -94,7 +99,7 @@ def worlds_of(result: Result, wanted: str | Sequence[str] | None) -> list[World]
     known = result.provenance.get("definition", {}).get("instances", [])
     found = []
     for index in chosen:
-        facts = {name: data[name].values[index].item() for name in ("arms", "b", "sigma", "gap", "noise")}
+        facts = facts_of(data, index, labels[index])
         facts["horizon"] = int(data["period"].values[-1])
         defined = known[index] if len(known) == len(labels) else {}
         means = tuple(defined.get("means", ()))
@@ -103,6 +108,18 @@ def worlds_of(result: Result, wanted: str | Sequence[str] | None) -> list[World]
     if not found:
         raise validation.refuse("instance", "at least one label", wanted)
     return found
+
+
+def facts_of(data: Any, index: int, label: str) -> dict[str, Any]:
+    """The numbers beside a world's label, None where it has no such number, and of other worlds than `Instance` what
+    else the label says. (Before there were others, results had no c and no world.)"""
+    default = {"c": 1.0, "world": "Instance"}
+    names = ("arms", "b", "c", "sigma", "gap", "noise", "world")
+    facts = {name: data[name].values[index].item() if name in data else default[name] for name in names}
+    numbers = (f"{name}=" for name in ("K", "b", "c", "σ", "Δmin"))
+    rest = [word for word in label.split() if not word.startswith(tuple(numbers)) and word != facts["noise"]]
+    facts["world"] = "" if facts["world"] == "Instance" else " ".join(rest)
+    return {name: None if value != value else value for name, value in facts.items()}
 
 
 def _noise_proxy(described: Any) -> float:

@@ -8,13 +8,17 @@ PARAMETER_NAMES = {"b": "noise exponent b", "arms": "number of arms", "gap": "ga
 
 
 def _phrase(name: str, value: Any) -> str:
+    if value is None or (name == "c" and value == 1.0):
+        return ""
     match name:
+        case "world":
+            return str(value)
         case "arms":
             return f"{value} arms"
         case "gap":
             return f"gap {value:.4g}"
         case "noise":
-            return "" if value == "gaussian" else f"{value} noise"
+            return "" if value in ("gaussian", "") else f"{value} noise"
         case "horizon":
             return f"{thousands(value)} periods"
         case _:
@@ -29,7 +33,8 @@ def compare_facts(facts: list[dict[str, Any]], but: str = "") -> tuple[str, list
     rest = [name for name in names if name not in alike]
     apart = [", ".join(filter(None, (_phrase(name, each[name]) for name in rest if name in each))) for each in facts]
     if len(facts) > 1:
-        apart = [text or "gaussian noise" for text in apart]
+        usual = "gaussian noise" if "noise" in rest else "c = 1" if "c" in rest else "the paper's law"
+        apart = [text or usual for text in apart]
         apart = [f"{text} ({n})" if apart.count(text) > 1 else text for n, text in enumerate(apart, 1)]
     return common, apart
 

@@ -113,12 +113,12 @@ def regret_against(results: Result | Sequence[Result], parameter: str, *, bounds
     if not listed:
         raise validation.refuse("results", "one result or a list of results", listed)
     names = list(dict.fromkeys(label for result in listed for label in data.policies_of(result)))
-    points = [point for result in listed for point in data.finals_of_worlds(result)]
+    all_points = [point for result in listed for point in data.finals_of_worlds(result)]
+    points = [point for point in all_points if point.world.facts[parameter] is not None]
     values = sorted({point.world.facts[parameter] for point in points})
     if len(values) < 2:
-        raise validation.refuse(
-            "parameter", f"one that varies in the results ({parameter} is {values[0]:g})", parameter
-        )
+        known = f"{parameter} is {values[0]:g}" if values else f"these worlds have no {parameter}"
+        raise validation.refuse("parameter", f"one that varies in the results ({known})", parameter)
     groups = data.grouped(points, parameter)
     shown, left_out = choose_panels(groups)
     common, apart = phrases.compare_facts([data.shared_facts(group) for group in shown], but=parameter)
