@@ -163,6 +163,15 @@ def test_an_exact_power_has_no_noise():
         ap.fit_noise({"arm": ["a"] * 10, "amount": x, "outcome": 3 * x**0.6})
 
 
+def test_outcomes_that_do_not_depend_on_the_amount():
+    rng = np.random.default_rng(4)
+    rows = [("a", x, 5 + 0.5 * rng.standard_normal()) for x in rng.lognormal(size=100)]
+    found = ap.fit_noise(rows)
+    assert found.c == pytest.approx(LOWEST_C, abs=0.03)
+    assert "outcomes hardly depend on the amount" in found.summary()
+    assert "c − 1/2 = -0.4" in found.summary()
+
+
 # ---- The tests of the assumptions ----
 
 

@@ -155,12 +155,13 @@ def _tenths(amounts: Floats) -> list[npt.NDArray[np.intp]]:
 
 
 def _region(ax: Axes, fit: "NoiseFit") -> None:
-    """Where c and b are together: half of the likelihood, and the region at the level of the intervals."""
+    """Where c and b are together, at the level of the intervals and at one half."""
     from scipy.special import chdtri
 
     c, b, heights = fit.likelihood_region()
     outer = float(chdtri(2, 1 - fit.level)) / 2
-    inner = float(chdtri(2, 0.5)) / 2
+    core = min(0.5, fit.level / 2)
+    inner = float(chdtri(2, 1 - core)) / 2
     ax.contourf(c, b, heights.T, levels=[-outer, -inner, 1.0], colors=[PALETTE[5], PALETTE[0]], alpha=0.5)
     ax.contour(c, b, heights.T, levels=[-outer, -inner], colors=PALETTE[0], linewidths=1.2, linestyles="solid")
     ax.plot([fit.c], [fit.b], ls="", marker="o", ms=8, color=PALETTE[1], mec="white", mew=1.2, zorder=5,
@@ -177,7 +178,7 @@ def _region(ax: Axes, fit: "NoiseFit") -> None:
     plain_axis(ax, "y", most=6)
     ax.set_xlabel("exponent of the mean c")
     ax.set_ylabel("noise exponent b")
-    ax.set_title(f"Likely exponents, 50% and {100 * fit.level:g}%", loc="left", color=INK)
+    ax.set_title(f"Likely exponents, {100 * core:g}% and {100 * fit.level:g}%", loc="left", color=INK)
     ax.legend(loc="upper left", bbox_to_anchor=(0.0, -0.2), ncols=1, handlelength=2.0)
 
 

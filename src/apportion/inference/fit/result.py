@@ -140,6 +140,11 @@ class NoiseFit:
         return found.equal_noise or equal_noise(found.data, found.surface.c_range, found.surface.b_range)[0]
 
     @property
+    def scale_chosen(self) -> bool:
+        """Whether `scale` was chosen by the test of equal noise."""
+        return self._estimate.equal_noise is not None
+
+    @property
     def equal_scales(self) -> float:
         """The p-value of "all arms have one σ"; NaN where it cannot be tested."""
         return self._equal_noise.p_value

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _HEAVY = 1.25
 # A likelihood ratio above this, for an exponent outside [0, 1], comes by chance once in a hundred times.
 _MISFIT = 6.63
+# Below this c twice the amount brings less than a tenth more.
+_HARDLY = 0.1375
 # Twice the amount bringing more than this is as good as twice as much.
 _NEARLY_TWICE = 1.9
 # A chance below this that the arms have one scale is worth a sentence.
@@ -33,6 +35,7 @@ def sentences(fit: "NoiseFit") -> list[str]:
         _bend(fit),
         f"An outcome scatters by {_three(fit.deviation_at(amount))} at the typical amount of {_three(amount)}"
         f" (σ = {_three(fit.sigma)} at amount 1{_range(fit)}).",
+        _scale(fit),
         f"{halved(fit.b, fit.c).capitalize()} about an arm.",
         _advice(fit),
     ]
@@ -71,11 +74,32 @@ def _bend(fit: "NoiseFit") -> str:
             f"an exponent of {free.effect:.2f} would fit better, which the law does not allow. Perhaps returns moved "
             "over time, or more was spent when more was to be had."
         )
+    if fit.c < _HARDLY:
+        return said + (
+            "outcomes hardly depend on the amount. Perhaps something else brings them, or less was spent when more "
+            "was to be had."
+        )
     if high < 1:
         return said + f"returns diminish, twice the amount brings {2**fit.c:.2f} times as much."
     if 2**low > _NEARLY_TWICE:
         return said + "returns grow in proportion to the amount."
     return said + f"twice the amount brings {2**low:.2f} to 2 times as much; they may be in proportion."
+
+
+def _scale(fit: "NoiseFit") -> str:
+    """Which scale was chosen and why; nothing where it was asked for, or there is one arm."""
+    if not fit.scale_chosen or len(fit.arms.names) == 1:
+        return ""
+    if math.isnan(fit.equal_scales):
+        return "One σ for all arms: whether each has its own cannot be tested."
+    chance = _chance(fit.equal_scales)
+    if fit.scale == "common":
+        return f"One σ for all arms: these data do not tell them apart ({chance})."
+    return f"A σ for each arm: equal ones would come out like this hardly ever ({chance})."
+
+
+def _chance(p_value: float) -> str:
+    return "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.2g}"
 
 
 def _left_out(fit: "NoiseFit") -> list[str]:
@@ -229,5 +253,4 @@ def _numbers(name: str, finding: Finding) -> str:
         return ""
     first, second = (*finding.freedom, 0, 0)[:2]
     said = _STATISTICS[name].format(statistic=finding.statistic, effect=finding.effect, first=first, second=second)
-    chance = "p < 0.0001" if finding.p_value < 1e-4 else f"p = {finding.p_value:.2g}"
-    return f"{said}, {chance}"
+    return f"{said}, {_chance(finding.p_value)}"
