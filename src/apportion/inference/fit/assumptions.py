@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from apportion.inference.fit.estimate import LOWEST_C, EqualNoise, Estimate, error_of_c
-from apportion.inference.fit.history import History
+from apportion.inference.fit.history import History, weeks_and_days
 from apportion.inference.fit.likelihood import Data
 from apportion.inference.fit.surface import Axis, Surface
 
@@ -26,8 +26,6 @@ _ROWS_OF_A_PART = 3  # a part of an arm's time with fewer rows is not looked at 
 _LEAST_CHANCE = 1e-300
 _DAILY = np.timedelta64(3, "D")  # dates further apart than this have no weekday
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_DAYS_OF_A_WEEK = 7
-_MONDAY = 3  # 1970-01-01 was a Thursday
 
 
 class Assumption(NamedTuple):
@@ -75,18 +73,15 @@ class Finding(NamedTuple):
         return None if math.isnan(self.p_value) else self.p_value >= REJECTED
 
 
-def tested(found: Estimate, test: EqualNoise, observed: History, *, apart: str | None) -> tuple[Assumption, ...]:
+def findings(found: Estimate, test: EqualNoise, observed: History, *, apart: str | None) -> dict[str, Finding]:
     """All five, in the order in which they matter."""
-    from apportion.inference.fit.words import assumption
-
-    findings = {
+    return {
         "proportional returns": proportional(found),
         "equal noise": equal_noise(found, test, observed.names),
         "no drift": drift(found, observed, apart),
         "no weekday pattern": weekdays(found, observed),
         "no memory": memory(found, observed),
     }
-    return tuple(assumption(name, finding) for name, finding in findings.items())
 
 
 def proportional(found: Estimate) -> Finding:
@@ -167,7 +162,7 @@ def weekdays(found: Estimate, observed: History) -> Finding:
     if observed.moments is None:
         return Finding(reason="the history has no dates")
     days = np.unique(observed.moments.astype("datetime64[D]"))
-    if len(days) < 2 * _DAYS_OF_A_WEEK or np.median(np.diff(days)) > _DAILY:
+    if len(days) < 2 * len(_WEEKDAYS) or np.median(np.diff(days)) > _DAILY:
         return Finding(reason="it takes two weeks of days")
     data, c, b = found.data, found.c, found.b
     at = data.at(c, b)
@@ -177,7 +172,7 @@ def weekdays(found: Estimate, observed: History) -> Finding:
     signal = data.spread(at.means) * base / scales
     rest = (data.y * np.exp(-b * data.logs) - data.spread(at.means) * base) / scales
     known = np.isfinite(rest) & np.isfinite(signal)
-    weekday = (observed.moments[data.order].astype("datetime64[D]").astype(np.int64) + _MONDAY) % _DAYS_OF_A_WEEK
+    _, weekday = weeks_and_days(observed.moments[data.order])
     there = np.unique(weekday)
     columns = np.column_stack([signal * data.logs, *(signal * (weekday == day) for day in there)])
     # The means are fitted along: what they explain of each column is taken out.

@@ -227,3 +227,14 @@ def _number(value: Any, decimal: str | None, name: str, columns: _Columns, index
     except (TypeError, ValueError, OverflowError):
         return None
     return given if math.isfinite(given) else None
+
+
+def weeks_and_days(moments: npt.NDArray[np.datetime64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The week of each moment, counted on from 1970, and its weekday: 0 is Monday.
+
+    >>> weeks_and_days(np.array(["1970-01-01", "2026-11-16"], "datetime64[s]"))
+    (array([   0, 2968]), array([3, 0]))
+    """
+    days = moments.astype("datetime64[D]").astype(np.int64) + 3  # 1970-01-01 was a Thursday
+    week, day = np.divmod(days, 7)
+    return week, day

@@ -9,11 +9,8 @@ import numpy.typing as npt
 from apportion._common import validation
 from apportion.errors import InvalidValue
 from apportion.inference.fit.estimate import Estimate, estimated
-from apportion.inference.fit.history import History, read_history
+from apportion.inference.fit.history import History, read_history, weeks_and_days
 from apportion.inference.fit.result import Arms, NoiseFit
-
-_DAYS_OF_A_WEEK = 7
-_MONDAY = 3  # 1970-01-01 was a Thursday
 
 
 def fit_noise(
@@ -133,6 +130,6 @@ def _blocks(observed: History, apart: str | None) -> npt.NDArray[np.intp] | None
     if apart == "month":
         labels = observed.moments.astype("datetime64[M]").astype(np.int64)
     else:
-        labels = (observed.moments.astype("datetime64[D]").astype(np.int64) + _MONDAY) // _DAYS_OF_A_WEEK
+        labels, _ = weeks_and_days(observed.moments)
     found: npt.NDArray[np.intp] = np.unique(labels, return_inverse=True)[1].astype(np.intp)
     return found

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from apportion._common import optional, validation
 from apportion._common.formatting import Table
-from apportion.inference.fit.assumptions import Assumption, tested
+from apportion.inference.fit.assumptions import Assumption, findings
 from apportion.inference.fit.diagnostics import deviation_interval
 from apportion.inference.fit.estimate import LOWEST_C, EqualNoise, Estimate, equal_noise
 from apportion.inference.fit.history import History
@@ -132,7 +132,10 @@ class NoiseFit:
     def assumptions(self) -> tuple[Assumption, ...]:
         """The tests of what the law takes for granted: proportional returns, equal noise, no drift, no weekday
         pattern, no memory."""
-        return tested(self._estimate, self._equal_noise, self._history, apart=self.apart)
+        from apportion.inference.fit.words import assumption
+
+        found = findings(self._estimate, self._equal_noise, self._history, apart=self.apart)
+        return tuple(assumption(name, finding) for name, finding in found.items())
 
     @cached_property
     def _equal_noise(self) -> EqualNoise:
