@@ -67,5 +67,5 @@ def test_it_is_short_and_says_how_to_run_it(name):
 
 
 def test_every_script_is_tested():
-    scripts = {path.stem for path in EXAMPLES.glob("*.py")} - {"my_policy"}  # tests/simulation/test_user_policy.py
+    scripts = {path.stem for path in EXAMPLES.glob("*.py")} - {"my_policy"}  # tests/simulation/test_user_code.py
     assert scripts == set(SCRIPTS)

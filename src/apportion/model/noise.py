@@ -1,4 +1,4 @@
-"""The families of noise ξ in the law Y = A·μ + A^b·σ·ξ: mean 0, and 1-sub-Gaussian unless flagged.
+"""The families of noise ξ in the law Y = μ·A^c + σ·A^b·ξ: mean 0, and 1-sub-Gaussian unless flagged.
 
 A family is an immutable record and one function that runs plain and compiled, so a family of one's own is one class:
 
@@ -7,6 +7,8 @@ A family is an immutable record and one function that runs plain and compiled, s
 ...     proxy = 1.0
 ...     def draw(self, amount, rng):
 ...         return math.sqrt(2.0) * math.cos(2.0 * math.pi * rng.random())
+
+In files and in TOML a family of one's own goes by its import path, "my_noise:Cosine".
 """
 
 import math
@@ -16,7 +18,9 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 import numpy as np
 
 from apportion._common.compiled import generic, implements, kernel
+from apportion._common.imports import class_at, import_path, is_ours
 from apportion._common.validation import number, refuse
+from apportion.errors import InvalidValue
 
 # Every family, in the order in which people meet them; the package's names and the laboratory follow this list.
 __all__ = [  # noqa: RUF022
@@ -38,19 +42,27 @@ def draw_noise(noise: Any, amount: float, rng: Generator) -> float:  # type: ign
 class Noise(tuple[Any, ...]):
     """A family of standardised noise ξ: independent draws, mean 0. The base of every family.
 
-    A family has a `name`, a `title` for people, a `proxy` (the smallest v with E e^(λξ) ≤ e^(vλ²/2) for all λ;
-    infinite where there is none) and a `variance` (1 unless said otherwise). Equality looks at the family as well
+    A family has a `name` (that of the class unless given), a `title` for people, a `proxy` (the smallest v with
+    E e^(λξ) ≤ e^(vλ²/2) for all λ; infinite where there is none, or none is known) and a `variance` (1 unless said
+    otherwise). Equality looks at the family as well
     as its parameters: as bare tuples, `Gaussian()` and `Laplace()` would be equal.
     """
 
     __slots__ = ()
     name: ClassVar[str]
     title: ClassVar[str] = ""
-    proxy: float
+    proxy: float = math.inf
     variance: float = 1.0
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        if not hasattr(cls, "_fields"):
+            raise InvalidValue(
+                f"A family of noise must be a record, as in class {cls.__name__}(Noise, "
+                f'NamedTuple("{cls.__name__}", [])); got {cls.__name__}.'
+            )
+        if not hasattr(cls, "name"):
+            cls.name = cls.__qualname__.lower()
         if "draw" in cls.__dict__:
             implements(draw_noise, cls)(cls.draw)
 
@@ -69,7 +81,8 @@ class Noise(tuple[Any, ...]):
         >>> StudentT(degrees=4).describe()
         {'name': 'student', 'degrees': 4.0}
         """
-        return {"name": self.name, **self._asdict()}  # type: ignore[attr-defined]
+        name = self.name if is_ours(type(self)) else import_path(type(self))
+        return {"name": name, **self._asdict()}  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
         # Not by `__name__`, as NamedTuple has it: `compiled` lengthens the name for its cache.
@@ -243,7 +256,7 @@ FAMILIES: Final[dict[str, type[Noise]]] = {family.name: family for family in (gl
 
 
 def noise_family(value: Any) -> Noise:
-    """The family that `value` stands for: a record, a name, or what `describe` gave.
+    """The family that `value` stands for: a record, a name, an import path, or what `describe` gave.
 
     >>> noise_family("uniform")
     UniformNoise()
@@ -254,12 +267,18 @@ def noise_family(value: Any) -> Noise:
         return value
     given = dict(value) if isinstance(value, Mapping) else {"name": value}
     name = given.pop("name", None)
-    family = FAMILIES.get(name) if isinstance(name, str) else None
+    family: Any = FAMILIES.get(name) if isinstance(name, str) else None
+    if family is None and isinstance(name, str) and ":" in name:
+        family = class_at("noise", name, Noise)
     if family is None:
         names = ", ".join(repr(known) for known in FAMILIES)
-        raise refuse("noise", f"one of {names}, or a noise record", value)
-    fields: tuple[str, ...] = family._fields  # type: ignore[attr-defined]
+        raise refuse("noise", f"one of {names}, an import path 'module:Class', or a noise record", value)
+    fields: tuple[str, ...] = family._fields
     if unknown := sorted(set(map(str, given)) - set(fields)):
         allowed = f"with {' and '.join(map(repr, fields))}" if fields else "without parameters"
         raise refuse("noise", f"{name!r} {allowed}", unknown[0])
-    return family(**given)
+    try:
+        made: Noise = family(**given)
+    except TypeError as error:  # a parameter is missing
+        raise refuse("noise", f"{name!r} with {' and '.join(map(repr, fields))}", sorted(map(str, given))) from error
+    return made

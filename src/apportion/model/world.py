@@ -33,6 +33,7 @@ import numpy.typing as npt
 from apportion._common.compiled import compiled, generic, implements, kernel
 from apportion._common.validation import number, refuse, shown
 from apportion.errors import InvalidValue
+from apportion.model.noise import noise_family
 from apportion.model.sums import Floats, Powers, powers_of
 
 Generator = np.random.Generator
@@ -82,7 +83,8 @@ _FUNCTIONS = (advance, terms, outcome, best_value, shortfall)
 class World:
     """The base of every world. Subclasses declare parameters like a dataclass, and `outcome` and `best_value`.
 
-    Inside these functions `self` is a record of numbers: a parameter that is a list of numbers is an array there.
+    Inside these functions `self` is a record of numbers: a parameter that is a list of numbers is an array there. A
+    parameter called `noise` is a family of noise, also by name: `draw_noise(self.noise, amount, rng)` draws ξ.
     A subclass may also have
 
     - `terms`, where powers of an amount are dear and the same amounts come again;
@@ -116,6 +118,8 @@ class World:
                 )
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             object.__setattr__(self, field.name, _frozen(field.name, getattr(self, field.name)))
+        if "noise" in self.parameters:
+            object.__setattr__(self, "noise", noise_family(self.parameters["noise"]))
 
     # What a world says of itself, as kernels: `self` is the record
 

@@ -73,4 +73,5 @@ def _plain(value: Any) -> Any:
 
 
 def _read(value: Any) -> Any:
+    """A parameter as it is given; a world inside was written down as one."""
     return world_from_dict(value) if isinstance(value, Mapping) and "world" in value else value

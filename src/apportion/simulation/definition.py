@@ -12,6 +12,11 @@
     b = [0.5, 0.75, 0.9]
     arms = [5, 30]
     gap = 0.5
+    c = 1.0                         # below 1 returns diminish
+
+    [[instance]]                    # or one by one: `Instance` unless `world` is another one, or a user's
+    world = "my_worlds:Capped"      # an import path; or `file` and the name of the class
+    rates = [0.9, 1.0]
 
     [[policy]]                      # gets the true b and sigma of each instance, unless given here
     name = "Odds"
@@ -39,22 +44,25 @@ from typing import Any, NamedTuple
 from apportion._common import validation
 from apportion.errors import ApportionError, InvalidValue
 from apportion.model.law import Instance
+from apportion.model.world import World
+from apportion.model.worlds import world_from_dict
 from apportion.policies import Policy, find_policy
 from apportion.simulation.candidates import Informed, require_fit
 from apportion.simulation.executors import reason_of
 from apportion.simulation.families import means_of
 from apportion.simulation.plan import LONGEST_HORIZON, Plan, make_plan, require_memory
-from apportion.simulation.user_policy import load_module
+from apportion.simulation.rehearsal import require_playable
+from apportion.simulation.user_code import load_module
 
 _DEFAULTS = {"replications": 100, "seed": 0}
 _SWEEP = {"name", "seed", "replications", "horizon", "periods", "record", "common", "engine"}
-_GRID = {"family", "b", "arms", "gap", "sigma", "noise"}
-_INSTANCE = {"means", "b", "sigma", "noise"}
+_GRID = {"family", "b", "c", "arms", "gap", "sigma", "noise"}
+_INSTANCE = {"means", "b", "c", "sigma", "noise"}
 MOST_INSTANCES = 100_000
 
 
 class Definition(NamedTuple):
-    """What a sweep file says: a name, a plan per horizon, and the files that define users' policies."""
+    """What a sweep file says: a name, a plan per horizon, and the files of users' policies, worlds and noise."""
 
     name: str
     plans: tuple[Plan, ...]
@@ -85,11 +93,12 @@ class _Reader:
 
     def __init__(self, path: Path, text: str, content: dict[str, Any]) -> None:
         self.path, self.text, self.content = path, text, content
+        self.files: dict[Path, None] = {}
 
     def read(self) -> Definition:
         self._require_known("", self.content, {"sweep", "grid", "instance", "policy"})
         sweep = self._table("sweep", _SWEEP)
-        candidates, files = self._policies()
+        candidates = self._policies()
         instances = self._instances()
         if "horizon" not in sweep:
             raise self._complain("sweep", "horizon", "is missing: the number of periods")
@@ -100,7 +109,7 @@ class _Reader:
             with self._naming_the_key("sweep", _SWEEP, "horizon"):
                 plans.append(make_plan(candidates, instances, **{**_DEFAULTS, **given, "horizon": horizon}))
                 require_memory(plans)
-        return Definition(str(sweep.get("name", self.path.stem)), tuple(plans), tuple(files))
+        return Definition(str(sweep.get("name", self.path.stem)), tuple(plans), tuple(self.files))
 
     def _horizons(self, given: Any) -> list[int]:
         listed = given if isinstance(given, list) else [given]
@@ -110,7 +119,7 @@ class _Reader:
             raise self._complain("sweep", "horizon", f"must be one number, or several different ones; got {given}")
         return horizons
 
-    def _require_fit(self, candidates: list[Informed], instances: list[Instance], horizon: int) -> None:
+    def _require_fit(self, candidates: list[Informed], instances: list[World], horizon: int) -> None:
         """Refuse a policy that cannot run on one of the instances."""
         for entry, candidate in enumerate(candidates):
             for index, instance in enumerate(instances):
@@ -122,8 +131,8 @@ class _Reader:
                     reason = _reason(cause) if key else str(error)  # a wrong parameter is wrong on every instance
                     raise self._complain("policy", key or "name", f"is not possible: {reason}", entry) from error
 
-    def _policies(self) -> tuple[list[Informed], list[Path]]:
-        candidates, files = [], []
+    def _policies(self) -> list[Informed]:
+        candidates = []
         for index, entry in enumerate(self._entries("policy")):
             parameters = {name: _frozen(value) for name, value in entry.items()}
             name, file = parameters.pop("name", None), parameters.pop("file", None)
@@ -133,38 +142,55 @@ class _Reader:
                 with self._naming_the_key("policy", (), "name", index):
                     cls = find_policy(name)
             else:
-                files.append(self._file(file, index))
-                cls = self._user_policy(files[-1], name, index)
+                cls = self._class("policy", name, file, Policy, index)
             candidates.append(Informed(cls, parameters))
         if not candidates:
             raise InvalidValue(f"{self.path}: at least one [[policy]] must be given; got none.")
-        return candidates, list(dict.fromkeys(files))
+        return candidates
 
-    def _file(self, given: Any, index: int) -> Path:
+    def _class(self, table: str, name: str, given: Any, base: type, index: int) -> Any:
+        """A user's class by its name in a file beside this one."""
         file = self.path.parent / str(given)
         if not isinstance(given, str) or file.suffix != ".py" or not file.is_file():
-            raise self._complain("policy", "file", f"must be a Python file; got {validation.shown(given)}", index)
-        return file.resolve()
-
-    def _user_policy(self, file: Path, name: str, index: int) -> type[Policy]:
-        try:
-            module = load_module(file)
-        except (Exception, SystemExit) as error:  # the file is the user's: anything can go wrong in it
-            raise self._complain("policy", "file", f"cannot be loaded: {_reason(error)}", index) from error
+            raise self._complain(table, "file", f"must be a Python file; got {validation.shown(given)}", index)
+        module = self._load(file, table, "file", index)
         cls = getattr(module, name, None)
-        if not isinstance(cls, type) or not issubclass(cls, Policy):
-            raise self._complain("policy", "name", f"must be a policy of {file.name}; got {name!r}", index)
+        if not isinstance(cls, type) or not issubclass(cls, base):
+            key, kind = ("world", "world") if base is World else ("name", "policy")
+            raise self._complain(table, key, f"must be a {kind} of {file.name}; got {name!r}", index)
         return cls
 
-    def _instances(self) -> list[Instance]:
-        instances = [self._instance(entry, index) for index, entry in enumerate(self._entries("instance"))]
+    def _load(self, file: Path, table: str, key: str, index: int) -> Any:
+        self.files[file.resolve()] = None
+        try:
+            return load_module(file.resolve())
+        except (Exception, SystemExit) as error:  # the file is the user's: anything can go wrong in it
+            raise self._complain(table, key, f"cannot be loaded: {_reason(error)}", index) from error
+
+    def _load_modules(self, entry: Any, table: str, index: int) -> None:
+        """Load what an entry names by an import path 'module:Class', where the module is a file beside this one."""
+        for key, text in _texts(entry):
+            module, colon, _ = text.partition(":")
+            file = self.path.parent / f"{module}.py"
+            if colon and module.isidentifier() and file.is_file():
+                self._load(file, table, key, index)
+
+    def _instances(self) -> list[World]:
+        instances: list[World] = []
+        for index, entry in enumerate(self._entries("instance")):
+            self._load_modules(entry, "instance", index)
+            instances.append(self._instance(entry, index))
+            with self._naming_the_key("instance", (), "world" if "world" in entry else "noise", index):
+                require_playable(instances[-1])
         if "grid" in self.content:
             instances += self._grid()
         if not instances:
             raise InvalidValue(f"{self.path}: a [grid] or at least one [[instance]] must be given; got none.")
         return instances
 
-    def _instance(self, entry: dict[str, Any], index: int) -> Instance:
+    def _instance(self, entry: dict[str, Any], index: int) -> World:
+        if "world" in entry:
+            return self._world(dict(entry), index)
         self._require_known("instance", entry, _INSTANCE, index)
         self._require_given("instance", entry, ("means", "b"), index)
         with self._naming_the_key("instance", _INSTANCE, "noise", index):
@@ -173,22 +199,36 @@ class _Reader:
             raise self._complain("instance", "means", "must be at least two numbers, one per arm; got one", index)
         return instance
 
-    def _grid(self) -> list[Instance]:
+    def _world(self, entry: dict[str, Any], index: int) -> World:
+        file = entry.pop("file", None)
+        if file is not None:
+            cls = self._class("instance", str(entry["world"]), file, World, index)
+            entry["world"] = f"{cls.__module__}:{cls.__qualname__}"
+        with self._naming_the_key("instance", [key for key in entry if key != "world"], "world", index):
+            world = world_from_dict(entry)
+            if world.arms < 2:
+                raise InvalidValue(f"{world.label} must have at least two arms.")
+        return world
+
+    def _grid(self) -> list[World]:
         grid = self._table("grid", _GRID)
+        self._load_modules(grid, "grid", 0)
         axes = {name: value if isinstance(value, list) else [value] for name, value in grid.items()}
-        axes = {"family": ["one good arm"], "sigma": [1.0], "noise": ["gaussian"], **axes}
+        axes = {"family": ["one good arm"], "sigma": [1.0], "noise": ["gaussian"], "c": [1.0], **axes}
         self._require_given("grid", axes, ("b", "arms", "gap"))
         for name, listed in axes.items():
             if not listed:
                 raise self._complain("grid", name, "must have at least one value; got none")
         if math.prod(map(len, axes.values())) > MOST_INSTANCES:
             raise self._complain("grid", "b", f"and the others must make at most {MOST_INSTANCES:,} instances")
-        instances = []
+        instances: list[World] = []
         for values in itertools.product(*axes.values()):
             point = dict(zip(axes, values))
             with self._naming_the_key("grid", axes, "noise"):
                 means = means_of(point["family"], point["arms"], point["gap"])
-                instances.append(Instance(means, point["b"], point["sigma"], noise=point["noise"]))
+                instances.append(Instance(means, point["b"], point["sigma"], point["c"], point["noise"]))
+                if len(instances) == 1:  # the others differ in numbers
+                    require_playable(instances[-1])
         return instances
 
     def _table(self, name: str, known: set[str]) -> dict[str, Any]:
@@ -253,6 +293,15 @@ class _Reader:
 def _bare(key: str) -> str:
     """A key as written, without blanks and quotes."""
     return ".".join(part.strip().strip("\"'") for part in key.split("."))
+
+
+def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Every text in an entry, with the key it stands under."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, (dict, list)):
+        for name, item in value.items() if isinstance(value, dict) else ((key, item) for item in value):
+            yield from _texts(item, key or str(name))
 
 
 def _named(error: BaseException, keys: Iterable[str], otherwise: str) -> str:

@@ -18,6 +18,7 @@ from apportion.policies import Policy
 from apportion.simulation.candidates import Informed, policy_on, read_candidate, require_fit
 from apportion.simulation.engines.leaping.leap import require_leaping, why_not
 from apportion.simulation.engines.records import VARIABLES
+from apportion.simulation.rehearsal import require_playable
 from apportion.simulation.task import Task
 
 # Replications per task: small enough to spread over workers and to lose little when one dies.
@@ -141,6 +142,7 @@ def make_plan(
             raise validation.refuse("instances", "a list of worlds such as apportion.Instance", world)
         if world.arms < 2:
             raise validation.refuse("instances", "worlds with at least two arms", world.label)
+        require_playable(world)
     total = validation.whole("horizon", horizon, low=1, high=LONGEST_HORIZON)
     chosen = validation.choice("engine", engine, ENGINES)
     plan = Plan(

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from apportion._common import files, validation
 from apportion.errors import IncompatibleState
+from apportion.model.world import World
+from apportion.model.worlds import world_from_dict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,6 +52,11 @@ class Result:
         """Where the numbers come from: versions, seed, definition."""
         found: dict[str, Any] = json.loads(self.dataset.attrs["provenance"])
         return found
+
+    @property
+    def worlds(self) -> tuple[World, ...]:
+        """The worlds that were played, from the definition; a user's module must be there to be imported."""
+        return tuple(map(world_from_dict, self.provenance["definition"]["instances"]))
 
     def summary(self, variable: str = "regret") -> pd.DataFrame:
         """One row per policy and instance at the last period: mean, standard error, quantiles 5/50/95/99."""

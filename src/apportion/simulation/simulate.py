@@ -23,7 +23,7 @@ from apportion.simulation.executors import execute
 from apportion.simulation.plan import Job, Plan, make_plan
 from apportion.simulation.result import FORMAT, Result, labels
 from apportion.simulation.task import Arrays
-from apportion.simulation.user_policy import code_of
+from apportion.simulation.user_code import classes_in, code_of
 
 _RUN = ("policy", "instance", "replication")
 
@@ -157,15 +157,18 @@ def _provenance(plan: Plan) -> dict[str, Any]:
         "numba": numba.__version__,
         "xarray": xr.__version__,
         "machine": platform.machine(),
-        "own policies": _user_policies(plan),
+        "own policies": _user_code(item.cls if isinstance(item, Informed) else type(item) for item in plan.policies),
+        "own worlds": _user_code(cls for world in plan.instances for cls in classes_in(world)),
         "definition": plan.describe(),
     }
 
 
-def _user_policies(plan: Plan) -> dict[str, str]:
-    """The users' policies, each with a digest of its code: by name, or by home where two have one name."""
-    classes = dict.fromkeys(item.cls if isinstance(item, Informed) else type(item) for item in plan.policies)
-    named = Counter(cls.__name__ for cls in classes)
+def _user_code(found: Iterable[type]) -> dict[str, str]:
+    """The users' classes, each with a digest of its code: by name, or by home where two have one name."""
+    classes = dict.fromkeys(found)
+    named = Counter(cls.__qualname__ for cls in classes)
     return {
-        cls.__name__ if named[cls.__name__] == 1 else home(cls): digest for cls in classes if (digest := code_of(cls))
+        cls.__qualname__ if named[cls.__qualname__] == 1 else home(cls): digest
+        for cls in classes
+        if (digest := code_of(cls))
     }

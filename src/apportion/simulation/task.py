@@ -21,7 +21,7 @@ from apportion.simulation.engines.dense import Dense
 from apportion.simulation.engines.leaping.leap import Leap
 from apportion.simulation.engines.records import LEAP_VARIABLES, empty_traces
 from apportion.simulation.engines.streams import streams
-from apportion.simulation.user_policy import code_of, source_digest
+from apportion.simulation.user_code import classes_in, code_of, source_digest
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -49,6 +49,11 @@ class Task:
         return {**vars(self), "policy": self.policy.to_dict(), "instance": self.instance.to_dict()}
 
     @property
+    def classes(self) -> list[type]:
+        """What plays: the classes of the policy, the world and the noise."""
+        return [type(self.policy), *classes_in(self.instance)]
+
+    @property
     def runs(self) -> int:
         """How many replications there are."""
         return self.last - self.first
@@ -61,7 +66,7 @@ class Task:
     def digest(self) -> str:
         """A name for the result: the task's definition and the version of all code that runs it."""
         described = json.dumps(self.describe(), sort_keys=True)
-        parts = [described, simulation_digest(), _libraries(), code_of(type(self.policy))]
+        parts = [described, simulation_digest(), _libraries(), *map(code_of, self.classes)]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
     def __str__(self) -> str:
@@ -98,7 +103,7 @@ def require_shares(policy: Policy, checkpoints: Sequence[int], regret: NDArray[n
 def run_elsewhere(task: Task, code: str) -> Arrays:
     """`run_task` on another machine or in another process, which must have the same code (`code_version`)."""
     if code_version(task) != code:
-        raise IncompatibleState("the worker's version of apportion, or of the policy's file, is not the one here")
+        raise IncompatibleState("the worker's version of apportion, or of a user's file, is not the one here")
     return run_task(task)
 
 
@@ -108,8 +113,8 @@ def run_packed(packed: bytes, code: str) -> Arrays:
 
 
 def code_version(task: Task) -> str:
-    """A digest of the package, and of the file of a user's policy."""
-    return simulation_digest() + source_digest(type(task.policy)) + source_digest(type(task.instance))
+    """A digest of the package, and of the files of a user's policy, world and noise."""
+    return simulation_digest() + "".join(map(source_digest, task.classes))
 
 
 @functools.cache

@@ -28,7 +28,7 @@ _COMPILED_TOLERANCE = 1e-12
 
 
 class ContractBroken(ApportionError, AssertionError):
-    """A policy or a store violates its contract; the message says which check failed, and where."""
+    """A policy, a world or a store violates its contract; the message says which check failed, and where."""
 
 
 def _for_arms(policy_maker: PolicyMaker, arms: int) -> Policy:

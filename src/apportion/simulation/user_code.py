@@ -1,4 +1,4 @@
-"""Policies of users: their files loaded as modules, and digests of the code they are made of."""
+"""Policies, worlds and noise of users: their files loaded as modules, and digests of the code they are made of."""
 
 from __future__ import annotations
 
@@ -8,14 +8,22 @@ import inspect
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from apportion._common.compiled import code_digest
 from apportion._common.imports import is_ours
 from apportion.errors import InvalidValue
-from apportion.policies import Policy
+from apportion.model.noise import Noise
+from apportion.model.world import World
 
 # A module that was loaded from a file carries the digest of that file as it was then, under this name.
 SOURCE_DIGEST = "__apportion_source__"
+
+# What the numbers of a policy, a world or a family of noise come from.
+_KERNELS = (
+    "allocate", "prepared", "initial_memory", "outcome", "best_value", "advance", "terms", "shortfall", "respond",
+    "value_at", "record", "initial_state", "draw",
+)  # fmt: skip
 
 _codes: dict[type, str] = {}
 _sources: dict[type, str] = {}
@@ -52,22 +60,29 @@ def load_module(file: Path) -> ModuleType:
     return module
 
 
-def code_of(cls: type[Policy]) -> str:
-    """A digest of what a user's policy is made of: its file, and all that its functions reach in other files.
+def classes_in(thing: Any) -> list[type]:
+    """The class of a policy, a world or a family of noise, and those of the worlds and the noise in a world."""
+    parts = thing.parameters.values() if isinstance(thing, World) else ()
+    inner = [cls for part in parts if isinstance(part, (World, Noise)) for cls in classes_in(part)]
+    return [type(thing), *inner]
 
-    Empty for a policy of this package. Worked out once: a file that is edited while tasks
+
+def code_of(cls: type) -> str:
+    """A digest of what a user's class is made of: its file, and all that its functions reach in other files.
+
+    Empty for a class of this package. Worked out once: a file that is edited while tasks
     run must not give its new name to what the old one computed.
     """
     if is_ours(cls):
         return ""
     if cls not in _codes:
-        methods = (cls.allocate, cls.prepared, cls.initial_memory)
-        parts = [source_digest(cls), *(code_digest(method, [cls.Record]) for method in methods)]
+        methods = [found for name in _KERNELS if inspect.isfunction(found := getattr(cls, name, None))]
+        parts = [source_digest(cls), *(code_digest(method, [getattr(cls, "Record", cls)]) for method in methods)]
         _codes[cls] = hashlib.sha256("\n".join(parts).encode()).hexdigest()
     return _codes[cls]
 
 
-def source_digest(cls: type[Policy]) -> str:
+def source_digest(cls: type) -> str:
     """The digest of the file that defines a class; empty for ours, and where no other process has the file."""
     if is_ours(cls) or cls.__module__ in ("__main__", "__mp_main__"):
         return ""
@@ -77,7 +92,7 @@ def source_digest(cls: type[Policy]) -> str:
     return _sources[cls]
 
 
-def _file_digest(cls: type[Policy]) -> str:
+def _file_digest(cls: type) -> str:
     try:
         return hashlib.sha256(Path(inspect.getfile(cls)).read_bytes()).hexdigest()
     except (TypeError, OSError):
