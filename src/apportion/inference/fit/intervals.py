@@ -76,21 +76,19 @@ def interval(
     first_known, last_known = ends if within is None else within
     grid = np.union1d(first_known + (last_known - first_known) * _COARSE, [best])
     found = np.flatnonzero(inside(grid) | (grid == best))
-    first, last = int(found[0]), int(found[-1])
-    low, high = float(grid[first]), float(grid[last])
-    if first > 0:
-        low = _edge(inside, low, float(grid[first - 1]))
-    if last < len(grid) - 1:
-        high = _edge(inside, high, float(grid[last + 1]))
-    return low, high
+    ends_inside = np.array([found[0], found[-1]])
+    neighbours = np.clip(ends_inside + [-1, 1], 0, len(grid) - 1)
+    low, high = _edges(inside, grid[ends_inside], grid[neighbours])
+    return float(low), float(high)
 
 
-def _edge(inside: Callable[[Floats], npt.NDArray[np.bool_]], within: float, beyond: float) -> float:
-    """The last point that is inside on the way from `within` to `beyond`."""
+def _edges(inside: Callable[[Floats], npt.NDArray[np.bool_]], within: Floats, beyond: Floats) -> Floats:
+    """The last points that are inside on the way from `within` to `beyond`, for several pairs at once."""
+    pairs = np.arange(len(within))
     for _ in range(4):  # each makes it 32 times as fine
         points = np.linspace(within, beyond, 33)
-        outside = ~inside(points)
+        outside = ~inside(points.ravel()).reshape(points.shape)
         outside[0], outside[-1] = False, True
-        first = int(np.argmax(outside))
-        within, beyond = float(points[first - 1]), float(points[first])
+        first = np.argmax(outside, axis=0)
+        within, beyond = points[first - 1, pairs], points[first, pairs]
     return within
