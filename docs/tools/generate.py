@@ -126,6 +126,7 @@ Settings of ads
 │ policy     │ Auto                       │
 │ parameters │ b: –, sigma: –, horizon: – │
 │ b          │ 0.5                        │
+│ c          │ 1                          │
 │ sigma      │ –                          │
 │ horizon    │ –                          │
 │ seed       │ 7                          │
@@ -179,7 +180,7 @@ def settings_page() -> str:
 def setting_text(setting: Any, schema: dict[str, Any]) -> str:
     """A setting in sentences: what it does, what it may be, its default, what can become of it later."""
     says = [setting.help]
-    if setting.kind in ("number", "whole"):
+    if setting.kind in ("number", "per_arm", "whole"):
         known = {name: value for name, value in schema.items() if name not in ("anyOf", "default")}
         says.append(f"A {kind({**known, 'type': 'whole number' if setting.kind == 'whole' else 'number'})}.")
     says.append(setting.details)

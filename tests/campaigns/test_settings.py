@@ -25,10 +25,10 @@ def test_the_value_object_has_each_setting_that_is_kept():
 def test_the_table_says_what_the_types_say():
     assert set(SETTINGS) == set(NewSettings.__annotations__)
     assert set(CHANGEABLE) == set(ChangedSettings.__annotations__)
-    assert set(RECOUNTS) == {"b", "half_life", "window", "robust"}
+    assert set(RECOUNTS) == {"b", "c", "half_life", "window", "robust"}
     assert [name for name, setting in SETTINGS.items() if setting.required] == ["budget"]
     assert {name for name, setting in CHANGEABLE.items() if setting.nullable} == {
-        "unit", "step", "b", "sigma", "horizon", "half_life", "window",
+        "unit", "step", "b", "c", "sigma", "horizon", "half_life", "window",
     }  # fmt: skip
     for setting in SETTINGS.values():
         if not setting.required:

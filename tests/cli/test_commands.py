@@ -201,7 +201,39 @@ def test_every_command_that_reads_a_file_can_be_given_the_decimal_mark(tmp_path,
         (("settings", "ads", "--b", "2"), "`b` must be a number in [0, 1]; got 2.0."),
         (
             ("settings", "ads", "--unset", "budget"),
-            "`--unset` must be one of unit, step, b, sigma, horizon, half-life, window; got 'budget'.",
+            "`--unset` must be one of unit, step, b, c, sigma, horizon, half-life, window; got 'budget'.",
+        ),
+        (
+            ("settings", "ads", "--c", "0.7"),
+            "`c` must be 1, as it knows returns in proportion to the amount only (Recommended, Matching and Thompson "
+            "know others); got 0.7.",
+        ),
+        (("settings", "ads", "--policy", "recommended", "--c", "1.3"), "`c` must be a number in (0, 1]; got 1.3."),
+        (("settings", "ads", "--sigma", "x"), "Σ must be a number such as 812.50; got 'x'."),
+        (("settings", "ads", "--sigma", "0"), "`sigma` must be a number above 0; got 0.0."),
+        (
+            ("settings", "ads", "--policy", "odds", "--sigma", "search=3,social=0,video=1"),
+            "`sigma of 'social'` must be a number above 0; got 0.0.",
+        ),
+        (
+            ("settings", "ads", "--policy", "odds", "--sigma", "search=3,social=2"),
+            "`sigma` must be a number, or one for each arm; got none for 'video'.",
+        ),
+        (
+            ("settings", "ads", "--policy", "odds", "--sigma", "search=3,social=2,radio=1"),
+            "`sigma` names 'radio', which is not one of the arms search, social, video.",
+        ),
+        (
+            ("settings", "ads", "--sigma", "search=3,5"),
+            "Σ must be a number, or arm=number for each arm; got '5'.",
+        ),
+        (
+            ("arms", "ads", "add", "radio", "--sigma", "2"),
+            "`sigma` must be left out where the arms do not have one each; got 2.0.",
+        ),
+        (
+            ("arms", "ads", "pause", "social", "--sigma", "2"),
+            "`--sigma` goes with add, not with pause; see `apportion settings --help`.",
         ),
         (
             ("settings", "ads", "--unset", "half-life", "--half-life", "3"),
@@ -248,6 +280,26 @@ def test_an_option_that_is_no_number_gets_the_sentence_below_the_usage(ads, argu
     assert done.code == 2
     assert "Usage: " in done.err
     assert sentence in done.err
+
+
+def test_returns_that_diminish_and_a_noise_level_per_arm():
+    made = machine("new", "bent", "--arms", "search,social", "--budget", "100", "--unit", "EUR", "--seed", "7", "--b",
+                   "0.5", "--c", "0.6", "--sigma", "social=1, search=4", "--policy", "recommended")  # fmt: skip
+    assert (made["settings"]["c"], made["settings"]["sigma"]) == (0.6, {"search": 4, "social": 1})
+    machine("split", "bent")
+    machine("record", "bent", "search=60", "social=20")
+    search = machine("split", "bent")["arms"][0]
+    assert search["marginal"] == pytest.approx(0.6 * search["mean"] * search["amount"] ** -0.4)
+    shown = run("status", "bent").out
+    assert "Return of the next EUR" in " ".join(shown.split())
+    assert "c = 0.6; σ = search: 4, social: 1." in shown
+    assert machine("arms", "bent", "add", "radio", "--sigma", "2")[-1]["name"] == "radio"
+    settings = machine("settings", "bent", "--sigma", "search=4,social=1,radio=3")
+    assert settings["sigma"] == {"search": 4, "social": 1, "radio": 3}
+    assert machine("settings", "bent", "--sigma", "2.5")["sigma"] == 2.5
+    assert machine("settings", "bent", "--unset", "c")["c"] == 1
+    assert machine("check", "bent")["exact"] is True
+    assert machine("forecast", "bent", "--periods", "2", "--worlds", "2")["c"] == 1
 
 
 def test_numbers_as_people_write_them_where_they_are_clear(ads, tmp_path):

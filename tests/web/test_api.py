@@ -52,6 +52,37 @@ def test_a_campaign_from_its_beginning_to_a_correction(ads, sqlite):
     assert ads.post(f"{ADS}/repair").json()["ok"] is True
 
 
+def test_returns_that_diminish_and_a_noise_level_per_arm(ads, sqlite):
+    body = {"name": "bent", "arms": ["search", "social"], "budget": 100, "seed": 7, "b": 0.5, "c": 0.6,
+            "sigma": {"social": 1, "search": 4.5}, "policy": "recommended"}  # fmt: skip
+    made = ads.post("/api/v1/campaigns", json=body).json()
+    assert (made["settings"]["c"], made["settings"]["sigma"]) == (0.6, {"search": 4.5, "social": 1})
+    where = "/api/v1/campaigns/bent"
+    first = ads.post(f"{where}/splits").json()
+    assert (first["c"], first["sigma"], first["arms"][0]["marginal"]) == (0.6, {"search": 4.5, "social": 1}, None)
+    ads.post(f"{where}/splits/1/outcomes", json={"outcomes": {"search": 60.0, "social": 20.0}})
+    (search, _) = ads.get(f"{where}/beliefs").json()["arms"]
+    assert search["marginal"] == Campaign.open("bent", sqlite).beliefs()["search"].marginal
+    refusals = {
+        "got none for 'social'": {"sigma": {"search": 1}},
+        "`sigma of 'social'` must be a number above 0; got 'x'.": {"sigma": {"search": 1, "social": "x"}},
+        "`sigma` names 'radio', which is not one": {"sigma": {"search": 1, "social": 1, "radio": 1}},
+        "`sigma` must be a number above 0; got [1, 2].": {"sigma": [1, 2]},
+        "`c` must be a number in (0, 1]; got 0.": {"c": 0},
+        "(Recommended, Matching and Thompson know others); got 0.6.": {"policy": "odds"},
+    }
+    for sentence, change in refusals.items():
+        answer = ads.patch(f"{where}/settings", json=change)
+        assert sentence in problem(answer, 404 if "names" in sentence else 422, answer.json()["type"].split("#")[1])
+    assert "`sigma` must be given for 'radio'" in problem(
+        ads.post(f"{where}/arms", json={"name": "radio"}), 422, "invalid-value"
+    )
+    assert ads.get(where).json()["events"] == 3
+    assert ads.post(f"{where}/arms", json={"name": "radio", "sigma": 2}).status_code == 201
+    assert ads.get(f"{where}/settings").json()["sigma"] == {"search": 4.5, "social": 1, "radio": 2}
+    assert ads.get(f"{where}/forecast?periods=2&worlds=2").json()["c"] == 0.6
+
+
 def test_a_status_says_what_the_library_says(ads, sqlite):
     status, expected = ads.get(ADS).json(), Campaign.open("ads", sqlite).status()
     assert status["leader"] == expected.leader == "search"

@@ -7,6 +7,7 @@ groups thousands. `12,5` is a number in one of the two only, `1200` is the same 
 
 import math
 import re
+from collections.abc import Callable
 
 from apportion.errors import InvalidValue
 
@@ -75,3 +76,23 @@ def number(typed: str, what: str) -> float:
     if not found:
         raise InvalidValue(f"{what} must be a number such as 812.50; got {typed[:60]!r}.")
     return found[0]
+
+
+def number_or_per_arm(typed: str, what: str, read: Callable[[str, str], float] = number) -> float | dict[str, float]:
+    """One number for all arms, or one for each: 'search=40, social=10'. `read` makes a number of a text.
+
+    >>> number_or_per_arm("40", "σ"), number_or_per_arm("search=40, social=10", "σ")
+    (40.0, {'search': 40.0, 'social': 10.0})
+    """
+    if "=" not in typed:
+        return read(typed, what)
+    found: dict[str, float] = {}
+    for part in typed.split(","):
+        name, mark, value = (text.strip() for text in part.rpartition("="))
+        if not mark or not name:
+            what = what[:1].upper() + what[1:]
+            raise InvalidValue(f"{what} must be a number, or arm=number for each arm; got {part.strip()[:60]!r}.")
+        if name in found:
+            raise InvalidValue(f"Arm '{name}' is given twice.")
+        found[name] = read(value, f"{what} of '{name}'")
+    return found

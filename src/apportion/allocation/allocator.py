@@ -1,9 +1,10 @@
 """Ask and tell, by arm name, in memory: the door through which a real budget meets a policy."""
 
+import dataclasses
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -12,17 +13,18 @@ from apportion.allocation import feasible
 from apportion.allocation.arms import Arm, Arms
 from apportion.allocation.beliefs import Beliefs
 from apportion.allocation.decision import Decision, plain_memory
+from apportion.allocation.noise_levels import GivenSigma, Sigma, sigma_by_name
 from apportion.allocation.outcomes import Amounts, Outcomes, OutcomeUpdate, budget_amount, must_agree, read_outcomes
 from apportion.allocation.saved_state import fresh_seed, intact_state, plain_state, read_state, state_from_plain
 from apportion.allocation.split import Split
 from apportion.allocation.tickets import Ticket, Tickets, TicketStore
-from apportion.errors import Conflict, IncompatibleState
+from apportion.errors import Conflict, IncompatibleState, InvalidValue
 from apportion.inference.learning import Learned, learned, sums_for
 from apportion.model.confidence import anytime_rho
 from apportion.model.sums import Floats, Grid
 from apportion.model.trimmed_mean import Groups, new_past, past_from_dict, window_of
 from apportion.policies import Policy, policy_from_dict
-from apportion.policies.contract import Period, decide_now, exponents_for
+from apportion.policies.contract import Period, decide_now, exponents_for, return_exponent_for
 
 FORMAT = "apportion.allocator"
 VERSION = 1
@@ -42,7 +44,9 @@ class Allocator:
     gets an error and changes nothing.
 
     - `b` and `sigma` default to the policy's. Without a σ the intervals and the probabilities of being best are
-      unknown; `Auto` learns both, and `learned` says what.
+      unknown; `Auto` learns both, and `learned` says what. `sigma` is one number, or one per arm: by name, or in
+      the order of the arms.
+    - `c`: returns grow as amount^c; the policy's by default, or 1, in proportion to the amount.
     - `horizon`: how many periods there will be, for policies that want to know.
     - `minimum`, `maximum`, `pinned`: shares by arm name. `whole`: amounts are whole units; `step`: multiples
       of it.
@@ -70,7 +74,8 @@ class Allocator:
         *,
         seed: int | None = None,
         b: float | None = None,
-        sigma: float | None = None,
+        sigma: GivenSigma | None = None,
+        c: float | None = None,
         horizon: int | None = None,
         minimum: Mapping[str, float] | None = None,
         maximum: Mapping[str, float] | None = None,
@@ -88,7 +93,6 @@ class Allocator:
             raise validation.refuse("policy", "a policy such as apportion.Odds(b=0.75)", policy)
         self.policy = policy
         self.horizon = None if horizon is None else validation.whole("horizon", horizon, low=1)
-        self.sigma = getattr(policy, "sigma", None) if sigma is None else validation.number("sigma", sigma, above=0.0)
         self.level = validation.number("level", level, above=0.0, below=1.0)
         self.minimise = validation.flag("minimise", minimise)
         if validation.flag("whole", whole) and step is not None:
@@ -98,12 +102,15 @@ class Allocator:
         self._rng = np.random.Generator(np.random.PCG64(self.seed))
         self._arms = Arms(arms, minimum, maximum, pinned)
         count = len(self._arms.names)
-        self._past = new_past(count, exponents_for(policy, b), half_life, window, robust)
+        self.sigma = self._levels(getattr(policy, "sigma", None) if sigma is None else sigma)
+        """One number, or one per arm by name; None: not known."""
+        exponent = return_exponent_for(policy, c)
+        self._past = new_past(count, exponents_for(policy, b), half_life, window, robust, exponent)
         self._memory = policy.initial_memory(count)
         self._tickets: TicketStore = Tickets() if tickets is None else tickets
         self._unit: float | None = None
         self._even_share = 1.0 / count
-        self._records: dict[int, Any] = {}
+        self._records: dict[bool, Any] = {}
         # A policy that lacks something, a horizon say, is refused now and not at the first ask.
         self.prepare()
 
@@ -137,6 +144,11 @@ class Allocator:
         return None if b is None else float(b)
 
     @property
+    def c(self) -> float:
+        """Returns grow as amount^c: the exponent that sums are taken at."""
+        return self._past.c
+
+    @property
     def learns(self) -> bool:
         """Whether the policy learns b and σ from the outcomes."""
         return isinstance(self.policy.reads, Grid)
@@ -144,7 +156,7 @@ class Allocator:
     @property
     def learned(self) -> Learned | None:
         """What the outcomes say about b and σ; None for a policy that does not learn them."""
-        return learned(self._past.sums(), self.sigma) if self.learns else None
+        return self._learned(self._past.sums()) if self.learns else None
 
     @property
     def half_life(self) -> float | None:
@@ -177,7 +189,7 @@ class Allocator:
         """The next split of `budget`, with a ticket to tell its outcomes by."""
         past = self._past.sums()
         decision = self._decide(budget, past)
-        split = Split(decision, self.policy, self._believe(decision.arms, past, decision.indices))
+        split = self._explained(decision, past)
         self.commit(decision)
         return split
 
@@ -187,7 +199,11 @@ class Allocator:
 
     def explain(self, decision: Decision) -> Split:
         """The split of a decision, with the beliefs and reasons of today: ask before `commit`."""
-        return Split(decision, self.policy, self._believe(decision.arms, self._past.sums(), decision.indices))
+        return self._explained(decision, self._past.sums())
+
+    def _explained(self, decision: Decision, past: Any) -> Split:
+        beliefs = self._believe(decision.arms, past, decision.indices, amounts=decision.amounts)
+        return Split(decision, self.policy, beliefs)
 
     def commit(self, decision: Decision) -> int:
         """Take a decision in, whatever the policy would say today; its ticket."""
@@ -220,7 +236,7 @@ class Allocator:
             if active is not None and self.learns:  # the noise is learned from the other arms too: they come last
                 others = np.setdiff1d(np.arange(len(past.count)), active)
                 known = past.take(np.concatenate([active, others]))
-            wanted = decide_now(self._record(len(memory)), period, known, memory, self._rng)
+            wanted = decide_now(self._record(active), period, known, memory, self._rng)
             shares = wanted if low is None else feasible.project(wanted, low, high, names)
             given = feasible.amounts(shares, amount, low=low, high=high, step=self.step, rng=self._rng, names=names)
             after = self._rng.bit_generator.state
@@ -262,45 +278,76 @@ class Allocator:
 
     def beliefs(self) -> Beliefs:
         """What is believed about every arm that was not removed."""
-        return self._believe(self._arms.present, self._past.sums(), self._arms.remaining, self._arms.in_play)
+        indices, amounts = self._arms.remaining, None
+        if self.c < 1.0 and self.period:  # what the next unit returns depends on those before it
+            last = self._wide(self._tickets.find(self.period).amounts)
+            amounts = last if indices is None else last[indices]
+        return self._believe(self._arms.present, self._past.sums(), indices, self._arms.in_play, amounts)
 
-    def _believe(self, names: Sequence[str], past: Any, indices: Any = None, in_play: Any = None) -> Beliefs:
+    def _believe(
+        self, names: Sequence[str], past: Any, indices: Any, in_play: Any = None, amounts: Floats | None = None
+    ) -> Beliefs:
         """Beliefs about the arms at these indices: at the given b, or at what all arms together tell of it."""
         sums = past if indices is None else past.take(indices)
-        found = learned(past, self.sigma) if self.learns else None
+        found = self._learned(past) if self.learns else None
         b, sigma = (self._past.b, self.sigma) if found is None else (found.b, found.sigma)
+        if isinstance(sigma, Mapping):
+            sigma = {name: sigma[name] for name in names}
         return Beliefs(
             names, sums if found is None else sums_for(sums, b), sigma=sigma, rho=self._rho(b), level=self.level,
-            minimise=self.minimise, learned=found, in_play=in_play,
+            minimise=self.minimise, learned=found, in_play=in_play, c=self.c, amounts=amounts,
         )  # fmt: skip
+
+    def _learned(self, past: Any) -> Learned:
+        return learned(past, cast("float | None", self.sigma))  # `_levels` lets a policy that learns have no other
 
     # The arms
 
-    def add_arm(self, name: str, minimum: float = 0.0, maximum: float = 1.0) -> None:
-        """A new arm, or one that was removed, with all that was learned about it and the bounds given here."""
+    def add_arm(self, name: str, minimum: float = 0.0, maximum: float = 1.0, sigma: float | None = None) -> None:
+        """A new arm, or one that was removed, with all that was learned about it and the bounds given here.
+
+        Where every arm has a σ of its own a new one needs its `sigma`; one that comes back keeps its own without.
+        """
         arms = self._arms.with_arm(name, minimum, maximum)
-        count = len(arms.names)
+        count, index = len(arms.names), arms.index(name)
+        policy, levels = self.policy, self.sigma
+        policy_levels = getattr(policy, "sigma", None)
+        if isinstance(levels, Mapping) or isinstance(policy_levels, tuple):
+            if sigma is not None or index >= self._past.arms:
+                if sigma is None:
+                    raise InvalidValue(f"`sigma` must be given for '{name}', as every arm has its own.")
+                level = validation.number("sigma", sigma, above=0.0)
+                levels = {**levels, name: level} if isinstance(levels, Mapping) else levels
+                if isinstance(policy_levels, tuple):
+                    own = (*policy_levels[:index], level, *policy_levels[index + 1 :])
+                    policy = dataclasses.replace(policy, sigma=own)  # type: ignore[type-var]
+        elif sigma is not None:
+            raise validation.refuse("sigma", "left out where the arms do not have one each", sigma)
         if count > len(self._memory):
             # A policy made for so many arms and no more refuses here, before anything has changed.
-            self._memory = np.concatenate([self._memory, self.policy.initial_memory(count)[-1:]])
+            self._memory = np.concatenate([self._memory, policy.initial_memory(count)[-1:]])
             self._past.add_arms()
-        self._arms = arms
+        self.policy, self.sigma = policy, levels
+        self._set_arms(arms)
 
     def pause_arm(self, name: str) -> None:
         """Give the arm nothing until it is resumed."""
-        self._arms = self._arms.with_change(name, state="paused")
+        self._set_arms(self._arms.with_change(name, state="paused"))
 
     def resume_arm(self, name: str) -> None:
         """Take a paused arm back into the splits."""
-        self._arms = self._arms.with_change(name, state="active")
+        self._set_arms(self._arms.with_change(name, state="active"))
 
     def remove_arm(self, name: str) -> None:
         """Take the arm away. Outcomes of open tickets still count; `add_arm` brings it back, nothing forgotten."""
-        self._arms = self._arms.with_change(name, state="removed")
+        self._set_arms(self._arms.with_change(name, state="removed"))
 
     def bound_arm(self, name: str, minimum: float | None = None, maximum: float | None = None) -> None:
         """Set the smallest and largest share of an arm; the same minimum and maximum fixes it."""
-        self._arms = self._arms.with_change(name, minimum=minimum, maximum=maximum)
+        self._set_arms(self._arms.with_change(name, minimum=minimum, maximum=maximum))
+
+    def _set_arms(self, arms: Arms) -> None:
+        self._arms, self._records = arms, {}
 
     # Changed settings
 
@@ -316,20 +363,23 @@ class Allocator:
 
     def set_option(self, name: str, value: Any) -> None:
         """Another sigma, level, step or horizon, checked by the caller."""
-        setattr(self, name, value)
+        setattr(self, name, self._levels(value) if name == "sigma" else value)
         self._records = {}
 
     def replace_policy(self, policy: Policy) -> None:
         """Go on with another policy and all that is known. Its exponents may ask for `recount`."""
-        memory, records = policy.initial_memory(len(self._memory)), {}
-        records[len(memory)] = policy.prepared(len(memory), self.horizon)  # refused here, before anything has changed
+        memory = policy.initial_memory(len(self._memory))
+        records = {True: policy.prepared(len(memory), self.horizon)}  # refused here, before anything has changed
         self.policy, self._memory, self._records = policy, memory, records
         if self.learns or self.sigma is None:  # an assumed σ must not stand in the way of learning it
-            self.sigma = getattr(policy, "sigma", None)
+            self.sigma = self._levels(getattr(policy, "sigma", None))
 
-    def recount(self, b: float | None, *, half_life: float | None, window: int | None, robust: bool) -> None:
-        """Count all outcomes again, for another b or memory. The tickets must all be at hand, as in a campaign."""
-        past = new_past(self._past.arms, exponents_for(self.policy, b), half_life, window, robust)
+    def recount(
+        self, b: float | None, c: float | None, *, half_life: float | None, window: int | None, robust: bool
+    ) -> None:
+        """Count all outcomes again, for another b, c or memory. The tickets must all be at hand, as in a campaign."""
+        exponents, exponent = exponents_for(self.policy, b), return_exponent_for(self.policy, c)
+        past = new_past(self._past.arms, exponents, half_life, window, robust, exponent)
         for number in range(1, self.period + 1):
             past.advance()
             held = self._tickets.find(number)
@@ -339,7 +389,7 @@ class Allocator:
 
     def prepare(self) -> None:
         """Refuse now, and not at the next ask, what the policy cannot run with."""
-        self._record(len(self._memory))
+        self._record(None)
 
     # State
 
@@ -371,7 +421,7 @@ class Allocator:
         # Through the front door, so that a saved setting is checked as a given one is.
         restored = cls(
             policy_from_dict(state["policy"]), arms.names, seed=state["seed"], b=b, sigma=state["sigma"],
-            horizon=state["horizon"], step=state["step"], level=state["level"], minimise=state["minimise"],
+            c=past.c, horizon=state["horizon"], step=state["step"], level=state["level"], minimise=state["minimise"],
         )  # fmt: skip
         if restored._past.b != past.b:
             raise IncompatibleState("The saved state is damaged: its policy reads other sums than it holds.")
@@ -389,15 +439,26 @@ class Allocator:
 
     # Helpers
 
-    def _record(self, arms: int) -> Any:
-        if arms not in self._records:
-            self._records[arms] = self.policy.prepared(arms, self.horizon)
-        return self._records[arms]
+    def _record(self, active: Any) -> Any:
+        """The policy prepared for the arms at these indices; None: for all."""
+        whole = active is None
+        if whole not in self._records:
+            policy = self.policy if whole else self.policy.restricted(active.tolist())
+            self._records[whole] = policy.prepared(len(self._memory) if whole else len(active), self.horizon)
+        return self._records[whole]
+
+    def _levels(self, sigma: Any) -> Sigma | None:
+        """σ as it is kept; one per arm is refused where the policy learns one for all."""
+        levels = sigma_by_name(sigma, self._arms.names)
+        if isinstance(levels, Mapping) and self.learns:
+            one = f"one number for {type(self.policy).__name__}, which takes σ as equal (Recommended does not)"
+            raise validation.refuse("sigma", one, levels)
+        return levels
 
     def _rho(self, b: float) -> float:
         """The anytime interval's tuning, fixed by the first budget: it must not depend on outcomes, but for b."""
         share = (self._unit or 1.0) * self._even_share
-        return anytime_rho(_TUNED_FOR_PERIODS * share ** (2.0 - 2.0 * b), -math.log1p(-self.level))
+        return anytime_rho(_TUNED_FOR_PERIODS * share ** (2.0 * self.c - 2.0 * b), -math.log1p(-self.level))
 
     def _wide(self, values: Floats) -> Floats:
         """A ticket's numbers for all arms of today: those that came later had nothing."""

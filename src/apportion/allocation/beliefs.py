@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apportion._common.formatting import Table, readable, side_by_side
+from apportion.allocation.noise_levels import Sigma, per_arm
 from apportion.errors import UnknownName
 from apportion.inference.best_probabilities import best_probabilities
 from apportion.inference.learning import Learned
 from apportion.model.confidence import anytime_radius
 from apportion.model.estimators import information_weighted
+from apportion.model.response import marginal_return
 from apportion.model.sums import Floats, Sums
 
 
@@ -26,19 +28,25 @@ class Belief(NamedTuple):
     probability_best: float
     resource: float
     information: float
+    marginal: float
 
 
 class Beliefs(Table, Mapping[str, Belief]):
     """Beliefs by arm name.
 
-    - `mean`: μ*, the information-weighted return per unit: a raw estimate from the outcomes, no prior.
-    - `low`, `high`: the anytime interval at `level`: valid at whatever moment one looks, for σ-sub-Gaussian
-      noise and any policy. It does not cover returns that drift, nor a σ or b that is wrong.
-    - `probability_best`: under independent N(μ*, σ²/B), by quadrature; an arm without outcomes counts as
-      unknown. It is that among the arms that take part in splits, and NaN for one that is paused; so is
-      `leader` one of them, unless all are paused.
-    - `resource`: the amount whose outcome is known. `information`: Σ A^(2−2b).
-    - `sigma`: the scale of the noise that they stand on; NaN where it is not known.
+    - `mean`: μ*, the information-weighted return per unit: a raw estimate from the outcomes, no prior. Where returns
+      diminish, A units return μ·A^c: μ is the return of the first unit.
+    - `low`, `high`: the anytime interval at `level`: valid at whatever moment one looks, for σ_i-sub-Gaussian
+      noise and any policy. It does not cover returns that drift, nor a σ, b or c that is wrong.
+    - `probability_best`: of the largest μ, under independent N(μ*, σ_i²/B), by quadrature; an arm without outcomes
+      counts as unknown. It is that among the arms that take part in splits, and NaN for one that is paused; so is
+      `leader` one of them, unless all are paused. Where returns diminish the best arm is not the only one worth its
+      share: every arm with μ > 0 has a part in the best split.
+    - `resource`: the amount whose outcome is known. `information`: Σ A^(2c−2b).
+    - `marginal`: c·μ*·x^(c−1), what the next unit would return at the amount x that the arm got in the last split (in
+      the beliefs of a split: in that one). At c = 1 it is μ*, whatever x; for c < 1 NaN where the arm got nothing.
+    - `sigma`: the scale of the noise that they stand on, a number or one by arm; NaN where it is not known.
+    - `c`: the exponent of the returns.
     - `learned`: what the outcomes say about b and σ, where the policy learns them; the columns then stand on these.
     """
 
@@ -49,16 +57,20 @@ class Beliefs(Table, Mapping[str, Belief]):
         names: Sequence[str],
         sums: Sums,
         *,
-        sigma: float | None,
+        sigma: Sigma | None,
         rho: float,
         level: float,
         minimise: bool = False,
         learned: Learned | None = None,
         in_play: NDArray[np.bool_] | None = None,
+        c: float = 1.0,
+        amounts: Floats | None = None,
     ) -> None:
         self._names = names
         self._sums = sums
-        self.sigma = math.nan if sigma is None else sigma
+        self.sigma: Sigma = math.nan if sigma is None else sigma
+        self.c = c
+        self._amounts = amounts
         self._rho = rho
         self.level = level
         self.minimise = minimise
@@ -79,14 +91,14 @@ class Beliefs(Table, Mapping[str, Belief]):
     def radius(self) -> Floats:
         """The half-width of the interval per arm: infinite without outcomes, NaN without σ."""
         log_inverse_delta = -math.log1p(-self.level)
-        known = self._sums.information.tolist()
-        return np.array([anytime_radius(each, log_inverse_delta, self._rho, self.sigma) for each in known])
+        known = zip(self._sums.information.tolist(), self._sigmas.tolist())
+        return np.array([anytime_radius(each, log_inverse_delta, self._rho, sigma) for each, sigma in known])
 
     @functools.cached_property
     def probability_best(self) -> Floats:
         """P(best) per arm in play, adding up to 1; NaN for the others."""
         found = np.full(len(self._names), math.nan)
-        if not math.isnan(self.sigma) and self._names:
+        if self._names and not np.isnan(self._sigmas).any():
             found[self.in_play] = best_probabilities(self._gain[self.in_play], self.spread[self.in_play])
         return found
 
@@ -97,9 +109,25 @@ class Beliefs(Table, Mapping[str, Belief]):
 
     @property
     def spread(self) -> Floats:
-        """σ/√B: the standard deviation of each mean; infinite without outcomes, NaN without σ."""
+        """σ_i/√B: the standard deviation of each mean; infinite without outcomes, NaN without σ."""
         with np.errstate(divide="ignore"):
-            return self.sigma / np.sqrt(self._sums.information)
+            return self._sigmas / np.sqrt(self._sums.information)
+
+    @functools.cached_property
+    def marginal(self) -> Floats:
+        """c·μ*·x^(c−1) per arm."""
+        if self.c == 1.0:
+            return self.mean
+        found = np.full(len(self._names), math.nan)
+        if self._amounts is not None:
+            played = (self._amounts > 0.0) & ~np.isnan(self.mean)
+            if played.any():
+                found[played] = marginal_return(self.mean[played], self._amounts[played], self.c)
+        return found
+
+    @functools.cached_property
+    def _sigmas(self) -> Floats:
+        return per_arm(self.sigma, self._names)
 
     @functools.cached_property
     def _index(self) -> dict[str, int]:
@@ -125,11 +153,12 @@ class Beliefs(Table, Mapping[str, Belief]):
 
     @functools.cached_property
     def _rows(self) -> list[Belief]:
-        columns = (self.mean, self.radius, self.probability_best, self._sums.resource, self._sums.information)
+        sums = self._sums
+        columns = (self.mean, self.radius, self.probability_best, sums.resource, sums.information, self.marginal)
         rows = []
-        for mean, radius, best, resource, information in zip(*(column.tolist() for column in columns)):
+        for mean, radius, *rest in zip(*(column.tolist() for column in columns)):
             low, high = (-math.inf, math.inf) if math.isnan(mean) else (mean - radius, mean + radius)
-            rows.append(Belief(mean, low, high, best, resource, information))
+            rows.append(Belief(mean, low, high, *rest))
         return rows
 
     def __iter__(self) -> Iterator[str]:
@@ -149,14 +178,18 @@ class Beliefs(Table, Mapping[str, Belief]):
         """What the columns mean."""
         learned = " and ".join(() if self.learned is None else self.learned.names)
         valid = f"for {learned} as learned" if learned else "valid at any time"
-        return (
-            f"mean: estimated {'cost' if self.minimise else 'return'} per unit (raw, no prior); "
+        of = "per unit" if self.c == 1.0 else "of the first unit"
+        text = (
+            f"mean: estimated {'cost' if self.minimise else 'return'} {of} (raw, no prior); "
             f"low to high: {100 * self.level:.6g}% interval, {valid}"
         )
+        return text if self.c == 1.0 else f"{text}; marginal: of the next unit, at the amounts of the last split"
 
     def columns(self) -> dict[str, Sequence[Any]]:
-        """One column per field of `Belief`."""
+        """One column per field of `Belief`; `marginal`, which is the mean at c = 1, only where returns diminish."""
         fields = {name: [getattr(row, name) for row in self._rows] for name in Belief._fields}
+        if self.c == 1.0:
+            del fields["marginal"]
         return {"arm": list(self._names), **fields}
 
 

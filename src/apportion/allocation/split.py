@@ -19,6 +19,7 @@ WATCHED_SHARE = 0.02
 class Split(Table):
     """The answer to `ask`: a ticket, and by arm name the share, the amount and the reason.
 
+    `marginal`, where returns diminish, is what the next unit on an arm would return at its amount (`Beliefs`).
     Amounts add up to the budget exactly. With whole units the amounts are rounded at random around
     share · budget, so that small shares are not rounded away for ever.
     """
@@ -71,12 +72,20 @@ class Split(Table):
             return "No outcome yet: it gets a share to be tried." if share > 0 else "No outcome yet: not its turn."
         probability = belief.probability_best
         best = "" if math.isnan(probability) else f", {percent(probability)} likely to be the best"
+        of, next_unit = "per unit", ""
+        if self.beliefs.c < 1.0:  # what an arm is worth shows in its next unit, not only in being the best
+            of = "for the first unit"
+            if share > 0.0:
+                verb = "costs" if self.beliefs.minimise else "returns"
+                next_unit = f": at this amount the next {verb} {readable(belief.marginal)}"
         if name == leader:
-            return f"Leads with {interval(belief)} per unit{best}."
+            return f"Leads with {interval(belief)} {of}{best}{next_unit}."
         behind = abs(self.beliefs[leader].mean - belief.mean)
-        text = f"{interval(belief)} per unit, {readable(behind)} behind {leader}{best}"
+        text = f"{interval(belief)} {of}, {readable(behind)} behind {leader}{best}"
         if share == 0.0:
             return text + ": nothing this time."
+        if self.beliefs.c < 1.0:
+            return f"{text}{next_unit}."
         wanted = float(self._decision.wanted[index])  # what bounds made of it is no opinion of the policy's
         if wanted >= TESTED_SHARE:
             return text + ": testing this one again."
@@ -98,9 +107,11 @@ class Split(Table):
 
     def columns(self) -> dict[str, Sequence[Any]]:
         """One row per arm."""
+        marginal = {} if self.beliefs.c == 1.0 else {"marginal": self.beliefs.marginal.tolist()}
         return {
             "arm": list(self._decision.arms),
             "amount": self._decision.amounts.tolist(),
             "share": self._decision.shares.tolist(),
+            **marginal,
             "why": list(self.reasons.values()),
         }

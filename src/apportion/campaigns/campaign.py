@@ -177,20 +177,28 @@ class Campaign(CampaignVerbs):
                 transaction.append("outcome", {"outcomes": missing}, held.number, key)
 
     def _change_arm(
-        self, action: str, arm: str, minimum: float | None = None, maximum: float | None = None, key: Key = None
+        self,
+        action: str,
+        arm: str,
+        minimum: float | None = None,
+        maximum: float | None = None,
+        key: Key = None,
+        sigma: float | None = None,
     ) -> None:
         with self.transactions.write() as transaction:
             request: dict[str, Any] = {"action": action, "arm": arm, "minimum": minimum, "maximum": maximum}
+            if sigma is not None:
+                request["sigma"] = sigma
             if transaction.done_before(key, "arm", **request) is not None:
                 return
             allocator = transaction.state.allocator
             if action == "add" and arm not in allocator.indices:
                 new_arm_name("name", arm)
             before = allocator.all_arms
-            transaction.state.change_arm(action, arm, minimum, maximum)
+            transaction.state.change_arm(action, arm, minimum, maximum, sigma)
             if allocator.all_arms != before:
-                bounds = {"minimum": minimum, "maximum": maximum}
-                given = {name: float(value) for name, value in bounds.items() if value is not None}
+                options = {"minimum": minimum, "maximum": maximum, "sigma": sigma}
+                given = {name: float(value) for name, value in options.items() if value is not None}
                 transaction.append("arm", {"action": action, "arm": arm, **given}, key=key)
 
     def change(self, *, key: Key = None, **changes: Unpack[ChangedSettings]) -> Settings:

@@ -9,6 +9,7 @@ from apportion._common import validation
 from apportion._version import __version__
 from apportion.allocation.allocator import Allocator
 from apportion.allocation.feasible import amounts as feasible_amounts
+from apportion.allocation.noise_levels import in_order, sigma_by_name
 from apportion.allocation.outcomes import budget_amount
 from apportion.campaigns.events import Event
 from apportion.campaigns.settings import SETTINGS
@@ -53,7 +54,8 @@ def divisible_budget(budget: Any, step: float | None) -> float:
 def creation_payload(arms: Iterable[str], given: dict[str, Any]) -> dict[str, Any]:
     """What the event `created` holds: the options of the allocator, the settings beside it, this release."""
     names = tuple(new_arm_name("arms", arm) for arm in validation.arm_names("arms", arms))
-    policy, assumed = choose_policy(given["policy"], given["b"], given["sigma"])
+    sigma = in_order(sigma_by_name(given["sigma"], names), names)
+    policy, assumed = choose_policy(given["policy"], given["b"], sigma, c=given["c"])
     allocator = Allocator(policy, names, **{name: given[name] for name in ALLOCATOR_SETTINGS})
     held = [name for name, setting in SETTINGS.items() if name != "policy" and not setting.part_of]
     options = {
@@ -63,6 +65,7 @@ def creation_payload(arms: Iterable[str], given: dict[str, Any]) -> dict[str, An
         "maximum": {arm.name: arm.maximum for arm in allocator.all_arms if arm.maximum < 1.0},
         **{name: getattr(allocator, name) for name in held if name in ALLOCATOR_SETTINGS},
         "b": allocator.given_b,
+        "c": given["c"],
     }
     settings = {name: given[name] for name in held if name not in ALLOCATOR_SETTINGS}
     settings |= {"budget": divisible_budget(given["budget"], allocator.step), "assumed": list(assumed)}

@@ -10,23 +10,37 @@ import numpy as np
 
 from apportion._common import validation
 from apportion.allocation.allocator import Allocator
+from apportion.allocation.noise_levels import Sigma, in_order, per_arm, sigma_by_name
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.history_files import Observation
 from apportion.errors import InvalidValue
 from apportion.model.exact_sums import Statistics
+from apportion.model.law import Instance
 from apportion.model.sums import Floats
+from apportion.policies import Policy
+from apportion.policies.contract import return_exponent_for
 from apportion.policies.registry import choose_policy
+from apportion.simulation.live import play_through
 
 BAND = (0.05, 0.95)  # the quantiles between which nine of ten simulated futures lie
 DEFAULT_POLICIES = ("Odds", "Thompson", "Uniform")
+DIMINISHING_POLICIES = ("Recommended", "Thompson", "Uniform")  # Odds knows returns in proportion only
 
 _NOTHING_YET = "No outcome was recorded yet: record some first, a forecast starts from them."
+
+
+class Law(NamedTuple):
+    """The law of returns as a campaign has it: b, σ as a number or by arm, c."""
+
+    b: float
+    sigma: Sigma
+    c: float
 
 
 class PolicyForecast(NamedTuple):
     """What one policy may earn: means, and ranges from the 5% to the 95% quantile, over simulated futures.
 
-    For costs `earned` is what is paid. `regret` is what is lost against knowing the best arm of each future.
+    For costs `earned` is what is paid. `regret` is what is lost against knowing the best split of each future.
     """
 
     policy: str
@@ -45,10 +59,11 @@ class Forecast(NamedTuple):
     worlds: int
     budget: float
     b: float
-    sigma: float
+    sigma: Sigma
     policies: tuple[PolicyForecast, ...]
     actual: float | None = None
     """What the history of a backtest really earned."""
+    c: float = 1.0
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it; the policies are its `prospects`."""
@@ -82,47 +97,47 @@ def forecast(
         state["tickets"] = {"issued": state["statistics"]["period"], "open": [], "completed": []}
         if continues:
             return lambda world: Allocator.from_json(json.dumps(state))
-        policy, _ = choose_policy(name, settings.b, settings.sigma)
+        sigma = in_order(settings.sigma, [arm["name"] for arm in state["arms"]])
+        policy, _ = choose_policy(name, settings.b, sigma, c=settings.c)
+        return_exponent_for(policy, settings.c)  # refused in its own words, if it is
         memory = policy.initial_memory(len(state["arms"])).tolist()
         plain = [value if math.isfinite(value) else str(value) for value in memory]
         own = json.dumps({**state, "policy": policy.to_dict(), "memory": plain})
         return lambda world: Allocator.from_json(own)
 
-    names = [settings.policy, *DEFAULT_POLICIES] if policies is None else list(policies)
+    usual = DEFAULT_POLICIES if settings.c == 1.0 else DIMINISHING_POLICIES
+    names = [settings.policy, *usual] if policies is None else list(policies)
     starts = {name: start(name) for name in dict.fromkeys(names)}
-    return _simulate(
-        starts, active, means, [settings.budget] * count, settings.b, settings.sigma, seed, settings.minimise
-    )
+    law = Law(settings.b, settings.sigma, settings.c)
+    return _simulate(starts, active, means, [settings.budget] * count, law, seed, settings.minimise)
 
 
 def backtest(
     history: Sequence[Observation],
     *,
     b: float | None = None,
-    sigma: float | None = None,
+    sigma: Sigma | None = None,
+    c: float | None = None,
     worlds: int = 100,
     policies: Sequence[str] | None = None,
     minimise: bool = False,
     seed: int = 0,
 ) -> Forecast:
-    """Simulate the periods of a history: its budgets, the law fitted to it, and each policy from scratch."""
+    """Simulate the periods of a history: its budgets, the law fitted to it, and each policy from scratch.
+
+    What is not given of the law is fitted: b; c, which stays 1 unless that is outside its 95% interval; σ, one per
+    arm where equal ones are rejected. A policy is told the law, or, where it does not know such a one, the paper's:
+    c = 1 and one σ.
+    """
     budgets: dict[str, float] = defaultdict(float)
     for line in history:
         budgets[line.date] += line.amount
     recorded = [line for line in history if line.outcome is not None and line.amount > 0]
     if not recorded:
         raise InvalidValue("The history must have outcomes of amounts above 0.")
-    if b is None or sigma is None:
-        from apportion.inference.fit import fit_noise
-
-        columns = ("arm", "amount", "outcome")
-        rows = {column: [getattr(line, column) for line in recorded] for column in columns}
-        fitted = fit_noise(rows, c=1.0, sigma="common")  # the law that is simulated here
-        b = fitted.b if b is None else b
-        sigma = float(fitted.sigma) if sigma is None else sigma
-    exponent, noise = validation.number("b", b, low=0.0, high=1.0), validation.number("sigma", sigma, above=0.0)
     names = list(dict.fromkeys(line.arm for line in history))
-    past = Statistics(len(names), exponent)
+    law = _law_of(recorded, names, b, sigma, c)
+    noise, past = per_arm(law.sigma, names), Statistics(len(names), law.b, c=law.c)
     for line in recorded:
         amounts, outcomes = np.zeros(len(names)), np.full(len(names), math.nan)
         amounts[names.index(line.arm)], outcomes[names.index(line.arm)] = line.amount, line.outcome
@@ -133,14 +148,49 @@ def backtest(
     draws = _draw(means, spread, validation.whole("worlds", worlds, low=1), seed)
 
     def start(name: str) -> Callable[[int], Allocator]:
-        policy, _ = choose_policy(name, exponent, noise)
+        policy, told = _told(name, law, names)
         return lambda world: Allocator(
-            policy, names, seed=world, b=exponent, sigma=noise, minimise=minimise, horizon=len(budgets)
+            policy, names, seed=world, b=told.b, sigma=told.sigma, c=told.c, minimise=minimise, horizon=len(budgets)
         )
 
-    starts = {name: start(name) for name in dict.fromkeys(policies or DEFAULT_POLICIES)}
-    result = _simulate(starts, names, draws, list(budgets.values()), exponent, noise, seed, minimise)
+    usual = DEFAULT_POLICIES if law.c == 1.0 else DIMINISHING_POLICIES
+    starts = {name: start(name) for name in dict.fromkeys(policies or usual)}
+    result = _simulate(starts, names, draws, list(budgets.values()), law, seed, minimise)
     return result._replace(actual=math.fsum(line.outcome or 0.0 for line in recorded))
+
+
+def _law_of(
+    recorded: Sequence[Observation], names: Sequence[str], b: float | None, sigma: Sigma | None, c: float | None
+) -> Law:
+    """The law as given, and fitted where it was not."""
+    c = None if c is None else validation.number("c", c, above=0.0, high=1.0)
+    b = None if b is None else validation.number("b", b, low=0.0, high=1.0)
+    levels = sigma_by_name(sigma, names)
+    if c is None or b is None or levels is None:
+        from apportion.inference.fit import fit_noise
+
+        columns = ("arm", "amount", "outcome")
+        rows = {column: [getattr(line, column) for line in recorded] for column in columns}
+        fitted = fit_noise(rows, c=c, b=b)
+        if c is None and fitted.c_interval[1] >= 1.0:  # the paper's law stays until the data reject it
+            fitted = fit_noise(rows, c=1.0, b=b)
+        c, b = fitted.c, fitted.b
+        if levels is None:
+            largest = max(fitted.sigmas.values())
+            own = {name: float(fitted.sigmas.get(name, largest)) for name in names}
+            levels = float(fitted.sigma) if fitted.scale == "common" else own
+    return Law(b, levels, c)
+
+
+def _told(name: str, law: Law, names: Sequence[str]) -> tuple[Policy, Law]:
+    """The policy of that name, and what it is told: the law, or the paper's where it does not know such a one."""
+    try:
+        policy, _ = choose_policy(name, law.b, in_order(law.sigma, names), c=law.c)
+        return_exponent_for(policy, law.c)
+        return policy, law
+    except InvalidValue:
+        one = float(np.sqrt(np.mean(per_arm(law.sigma, names) ** 2)))
+        return choose_policy(name, law.b, one)[0], Law(law.b, one, 1.0)
 
 
 def _draw(means: Floats, spread: Floats, worlds: int, seed: int) -> Floats:
@@ -158,30 +208,22 @@ def _simulate(
     names: Sequence[str],
     means: Floats,
     budgets: Sequence[float],
-    b: float,
-    sigma: float,
+    law: Law,
     seed: int,
     minimise: bool,
 ) -> Forecast:
-    sign = -1.0 if minimise else 1.0
-    best = (sign * means).max(axis=1)
+    sign = -1.0 if minimise else 1.0  # a world returns what is to be made large
+    levels = in_order(law.sigma, names)
+    futures = [Instance(tuple(sign * truth), law.b, levels, law.c) for truth in means]
     forecasts = []
     for name, start in starts.items():
         earned, regret = np.zeros(len(means)), np.zeros(len(means))
-        for world, truth in enumerate(means):
-            allocator = start(world)
-            rng = np.random.default_rng([seed, 2, world])  # the same noise for every policy
-            for budget in budgets:
-                split = allocator.ask(budget)
-                amounts = np.array([split.amounts[arm] for arm in names])
-                scale = np.where(amounts > 0, amounts**b, 0.0) * sigma
-                outcomes = amounts * truth + scale * rng.standard_normal(len(names))
-                given = {arm: float(y) for arm, y, x in zip(names, outcomes, amounts) if x > 0}
-                allocator.tell(split.ticket, given)
-                earned[world] += outcomes.sum()
-                regret[world] += best[world] * budget - sign * float(amounts @ truth)
+        for number, future in enumerate(futures):
+            rng = np.random.default_rng([seed, 2, number])
+            played = play_through(start(number), future, budgets, rng, names, common=True)
+            earned[number], regret[number] = sign * np.nansum(played.outcomes), played.regret.sum()
         forecasts.append(PolicyForecast(name, *_mean_and_band(earned), *_mean_and_band(regret)))
-    return Forecast(len(budgets), len(means), math.fsum(budgets), b, sigma, tuple(forecasts))
+    return Forecast(len(budgets), len(means), math.fsum(budgets), law.b, law.sigma, tuple(forecasts), c=law.c)
 
 
 def _mean_and_band(values: Floats) -> tuple[float, float, float]:

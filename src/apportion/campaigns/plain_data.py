@@ -27,8 +27,8 @@ def plain(value: Any) -> Any:
 
 
 def relative_to(beliefs: Beliefs) -> dict[str, Any]:
-    """What beliefs stand on, as of their own time: σ, the level of the intervals, the direction, what was learned."""
-    own = {name: getattr(beliefs, name) for name in ("sigma", "level", "minimise")}
+    """What beliefs stand on, as of their own time: σ, c, the level, the direction, what was learned."""
+    own = {name: getattr(beliefs, name) for name in ("sigma", "c", "level", "minimise")}
     return {**own, "learned": learned_content(beliefs.learned)}
 
 

@@ -49,9 +49,20 @@ class CampaignVerbs(Protocol):
 
     # Arms and settings
 
-    def add_arm(self, name: str, minimum: float = 0.0, maximum: float = 1.0, *, key: Key = None) -> None:
-        """A new arm, or one that was removed, with all that was learned about it."""
-        self._change_arm("add", name, minimum, maximum, key)
+    def add_arm(
+        self,
+        name: str,
+        minimum: float = 0.0,
+        maximum: float = 1.0,
+        *,
+        sigma: float | None = None,
+        key: Key = None,
+    ) -> None:
+        """A new arm, or one that was removed, with all that was learned about it.
+
+        Where every arm has a noise scale of its own a new one needs its `sigma`.
+        """
+        self._change_arm("add", name, minimum, maximum, key, sigma)
 
     def pause_arm(self, name: str, *, key: Key = None) -> None:
         """Give the arm nothing until it is resumed."""
@@ -72,7 +83,13 @@ class CampaignVerbs(Protocol):
         self._change_arm("bound", name, minimum, maximum, key)
 
     def _change_arm(
-        self, action: str, arm: str, minimum: float | None = None, maximum: float | None = None, key: Key = None
+        self,
+        action: str,
+        arm: str,
+        minimum: float | None = None,
+        maximum: float | None = None,
+        key: Key = None,
+        sigma: float | None = None,
     ) -> None:
         """Any of these."""
 
@@ -80,7 +97,7 @@ class CampaignVerbs(Protocol):
         """Change settings, all that are given or none (`campaigns.settings` declares them).
 
         Some count all outcomes again, another b say; of half-life and window the one set last replaces the other.
-        The policy takes over a new b or sigma.
+        The policy takes over a new b, c or sigma.
         """
 
     # Files and futures

@@ -17,7 +17,7 @@ from apportion._common import validation
 if TYPE_CHECKING:
     from apportion.policies import Policy
 
-Kind = Literal["number", "whole", "flag", "text", "policy", "shares"]
+Kind = Literal["number", "per_arm", "whole", "flag", "text", "policy", "shares"]
 
 GROUPS = {"budget": "The budget", "arms": "The arms", "decision": "How it is decided", "past": "How the past counts"}
 
@@ -66,7 +66,9 @@ class Setting:
         """`value` as it is kept, or `InvalidValue`. Policies and shares are checked where they are used."""
         if value is None and self.nullable:
             return None
-        if self.kind == "number":
+        if self.kind == "per_arm" and isinstance(value, Mapping):  # whose arms these are is checked where it is used
+            return {arm: validation.number(f"{self.name} of '{arm}'", value[arm], **self.bounds) for arm in value}
+        if self.kind in ("number", "per_arm"):
             return validation.number(self.name, value, **self.bounds)
         if self.kind == "whole":
             return validation.whole(self.name, value, **self.bounds)
@@ -81,6 +83,7 @@ class Setting:
 
 
 Shares = Mapping[str, float]
+NumberOrPerArm = float | Mapping[str, float]
 Budget = Annotated[float, Setting(
     help="The budget of a period.", details="A single split can have another one: `apportion split NAME --budget X`.",
     hint="What each split divides unless you say otherwise. A period is a day, a week, a month.",
@@ -119,8 +122,16 @@ class _Changeable(TypedDict, total=False):
         without="learned by Auto, assumed to be 1/2 by other policies",
         group="decision", label="b", noun="b", example=0.75, low=0.0, high=1.0, recounts=True,
     )]  # fmt: skip
-    sigma: Annotated[float | None, Setting(
-        help="Noise scale: the standard deviation of the outcome of one unit.",
+    c: Annotated[float | None, Setting(
+        help="Return exponent: returns grow as amount^c; below 1 they diminish.",
+        details="Measure it on a past history: `apportion fit`. Auto takes it as 1; Recommended, Matching and "
+                "Thompson take what you give.",
+        without="1, returns in proportion to the amount",
+        group="decision", label="c", noun="c", example=0.8, above=0.0, high=1.0, recounts=True,
+    )]  # fmt: skip
+    sigma: Annotated[float | Mapping[str, float] | None, Setting(
+        help="Noise scale: the standard deviation of the outcome of one unit; one number, or one by arm.",
+        details="By arm: `--sigma search=40,social=10`, over HTTP an object; then every arm needs its own.",
         without="learned by Auto, assumed to be 1 by other policies",
         group="decision", label="σ", noun="σ", example=40, above=0.0,
     )]  # fmt: skip
@@ -201,7 +212,8 @@ class Settings(NamedTuple):
     """Those of the policy."""
     b: float
     """What is learned so far, where nobody gave it and the policy learns; so is σ."""
-    sigma: float | None
+    c: float
+    sigma: NumberOrPerArm | None
     horizon: int | None
     seed: int
     assumed: tuple[str, ...]
@@ -212,7 +224,10 @@ class Settings(NamedTuple):
     level: float
 
 
-_KINDS: dict[Any, Kind] = {float: "number", int: "whole", bool: "flag", str: "text", Shares: "shares"}
+_KINDS: dict[Any, Kind] = {
+    (float,): "number", (float, Shares): "per_arm", (int,): "whole", (bool,): "flag", (str,): "text",
+    (Shares,): "shares",
+}  # fmt: skip
 
 
 def declared(new: Any = NewSettings, changed: Any = ChangedSettings) -> dict[str, Setting]:
@@ -220,13 +235,13 @@ def declared(new: Any = NewSettings, changed: Any = ChangedSettings) -> dict[str
     found = {}
     for name, annotation in new.__annotations__.items():
         typed, setting = get_args(annotation)
-        alternatives = [each for each in get_args(typed) if each is not type(None)]
+        alternatives = tuple(each for each in get_args(typed) if each is not type(None))
         nullable = type(None) in get_args(typed)
         found[name] = dataclasses.replace(
             setting,
             name=name,
             noun=setting.noun or f"the {name.replace('_', ' ')}",
-            kind=_KINDS.get(alternatives[0] if nullable else typed, "policy"),
+            kind=_KINDS.get(alternatives if nullable else (typed,), "policy"),
             nullable=nullable,
             required=name in new.__required_keys__,
             changeable=name in changed.__annotations__,

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from apportion._common import validation
 from apportion.allocation.allocator import Allocator
+from apportion.allocation.noise_levels import in_order, sigma_by_name
 from apportion.allocation.outcomes import budget_amount
 from apportion.allocation.tickets import Ticket
 from apportion.campaigns.events import Event, intact, ticket_from_events
@@ -17,7 +18,7 @@ from apportion.campaigns.settings import CHANGEABLE, RECOUNTS, SETTINGS, Setting
 from apportion.campaigns.ticket_index import TicketIndex
 from apportion.errors import IncompatibleState, InvalidValue
 from apportion.policies import Policy, Uniform, policy_from_dict
-from apportion.policies.contract import exponents_for
+from apportion.policies.contract import exponents_for, return_exponent_for
 from apportion.policies.registry import choose_policy
 
 FORMAT = "apportion.ledger"
@@ -73,7 +74,7 @@ class CampaignState:
         """All of them, as they are now."""
         own, policy, found = self.allocator, self.allocator.policy.to_dict(), self.allocator.learned
         b, sigma = (own.b, own.sigma) if found is None else (found.b, found.sigma)
-        sigma = None if sigma is None or math.isnan(sigma) else sigma
+        sigma = None if isinstance(sigma, float) and math.isnan(sigma) else sigma
         plain = {
             name: getattr(own, name) if name in ALLOCATOR_SETTINGS else self._settings.get(name, setting.default)
             for name, setting in SETTINGS.items()
@@ -107,18 +108,26 @@ class CampaignState:
             verb = self.allocator.tell if event.kind == "outcome" else self.allocator.amend
             verb(event.ticket, payload["outcomes"], payload.get("amounts"))
         elif event.kind == "arm":
-            self.change_arm(payload["action"], payload["arm"], payload.get("minimum"), payload.get("maximum"))
+            options = (payload.get(name) for name in ("minimum", "maximum", "sigma"))
+            self.change_arm(payload["action"], payload["arm"], *options)
         elif event.kind == "setting":
             self.change(payload["changes"])
         elif event.kind != "imported":
             unknown = f"Event {event.number} is of a kind that this release does not know: {event.kind}."
             raise IncompatibleState(unknown)
 
-    def change_arm(self, action: str, arm: str, minimum: float | None = None, maximum: float | None = None) -> None:
+    def change_arm(
+        self,
+        action: str,
+        arm: str,
+        minimum: float | None = None,
+        maximum: float | None = None,
+        sigma: float | None = None,
+    ) -> None:
         """Add, pause, resume, remove or bound an arm."""
         own = self.allocator
         if action == "add":
-            own.add_arm(arm, 0.0 if minimum is None else minimum, 1.0 if maximum is None else maximum)
+            own.add_arm(arm, 0.0 if minimum is None else minimum, 1.0 if maximum is None else maximum, sigma)
         elif action == "bound":
             own.bound_arm(arm, minimum, maximum)
         else:
@@ -129,7 +138,7 @@ class CampaignState:
         """Take in settings as a person gives them; the payload of the event, or None where nothing changed."""
         old, policy_before = self.settings, self.allocator.policy.to_state()
         wanted = dict(changes)
-        if {"policy", "b", "sigma"} & set(wanted):
+        if {"policy", "c", *NOISE} & set(wanted):
             wanted["policy"] = self._policy_for(wanted, old).to_state()
         self.change(wanted)
         if self.settings == old and self.allocator.policy.to_state() == policy_before:
@@ -143,15 +152,20 @@ class CampaignState:
         }
 
     def _policy_for(self, wanted: Mapping[str, Any], old: Settings) -> Policy:
-        """The policy that is asked for, or today's, with the b and sigma that are given now or were before."""
-        policy = wanted.get("policy")
-        if policy is None:
-            current = self.allocator.policy
-            changed = {name: value for name, value in wanted.items() if name in NOISE and name in current.parameters}
-            policy = type(current)(**{**current.parameters, **changed})
+        """The policy that is asked for, or today's, with the b, c and sigma that are given now or were before."""
+        policy, names = wanted.get("policy"), tuple(self.allocator.indices)
         given = {
             name: wanted.get(name, getattr(old, name)) for name in NOISE if name in wanted or name not in old.assumed
         }
+        given["c"] = wanted.get("c", old.c)
+        if given["c"] is None:
+            given["c"] = 1.0
+        if "sigma" in given:
+            given["sigma"] = in_order(sigma_by_name(given["sigma"], names), names)
+        if policy is None:
+            current = self.allocator.policy
+            changed = {name: given[name] for name in (*NOISE, "c") if name in wanted and name in current.parameters}
+            policy = type(current)(**{**current.parameters, **changed})
         chosen, _ = choose_policy(policy, **given)
         return chosen
 
@@ -182,13 +196,15 @@ class CampaignState:
             elif name not in RECOUNTS:
                 own.set_option(name, SETTINGS[name].check(changes[name]))
         b = changes.get("b", own.counted_b)
-        if set(RECOUNTS) & set(changes) or exponents_for(own.policy, b) != own.exponents:
-            wanted = {name: changes.get(name, getattr(own, name)) for name in RECOUNTS if name != "b"}
+        c = changes["c"] if "c" in changes else getattr(own.policy, "c", own.c)
+        exponents = exponents_for(own.policy, b), return_exponent_for(own.policy, c)
+        if set(RECOUNTS) & set(changes) or exponents != (own.exponents, own.c):
+            wanted = {name: changes.get(name, getattr(own, name)) for name in RECOUNTS if name not in ("b", "c")}
             # A window and a half-life exclude each other: the one that is given now takes the other's place.
             for given, other in (("window", "half_life"), ("half_life", "window")):
                 if changes.get(given) is not None and other not in changes:
                     wanted[other] = None
-            own.recount(b, **wanted)
+            own.recount(b, c, **wanted)
         own.prepare()
         still = [name for name in self._settings["assumed"] if name not in changes]
         # What is taken back is not known any more: it is learned again.

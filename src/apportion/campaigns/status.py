@@ -10,6 +10,7 @@ from apportion.allocation.beliefs import Belief, Beliefs
 from apportion.campaigns.settings import Settings
 from apportion.campaigns.state import CampaignState
 from apportion.inference.learning import Learned
+from apportion.model.response import best_values
 
 _DRAWS = 4096
 
@@ -76,9 +77,10 @@ def status_of(name: str, state: CampaignState, beliefs: Beliefs, expected_regret
 
 
 def expected_regret(beliefs: Beliefs, amounts: Mapping[str, float]) -> float:
-    """E[best mean in play]·budget − Σ amount·mean under independent N(μ*, σ²/B); NaN where an arm is unknown.
+    """E[V(M)] − Σ E[μ]·amount^c under independent N(μ*, σ_i²/B), V(M) the best value of the budget M in play.
 
-    The draws are fixed, so that the same beliefs give the same figure.
+    At c = 1 the best value is that of the best arm. NaN where an arm is unknown. The draws are fixed: the same
+    beliefs give the same figure.
     """
     given = np.array([amounts.get(name, 0.0) for name in beliefs])
     counts = beliefs.in_play | (given > 0.0)
@@ -87,8 +89,11 @@ def expected_regret(beliefs: Beliefs, amounts: Mapping[str, float]) -> float:
         return float("nan")
     noise = np.random.Generator(np.random.PCG64(20_23)).standard_normal((_DRAWS, len(given)))
     draws = (gains + spread * noise)[:, counts]
-    best = draws[:, beliefs.in_play[counts]].max(axis=1)
-    return float(np.maximum(0.0, (best[:, np.newaxis] - draws) @ given[counts]).mean())
+    chosen, spent = draws[:, beliefs.in_play[counts]], given[counts]
+    if beliefs.c == 1.0:
+        return float(np.maximum(0.0, (chosen.max(axis=1)[:, np.newaxis] - draws) @ spent).mean())
+    value = best_values(chosen, beliefs.c, float(spent.sum()))
+    return float(np.maximum(0.0, value - draws @ spent**beliefs.c).mean())
 
 
 def spent_heading(settings: Settings) -> str:
@@ -100,9 +105,18 @@ def spent_heading(settings: Settings) -> str:
     return "Spent, still counting" if fades else "Spent, with results"
 
 
-def return_heading(settings: Settings) -> str:
-    """What `mean` of a belief is, in words: 'Return per EUR'."""
-    return f"{'Cost' if settings.minimise else 'Return'} per {settings.unit or 'unit'}"
+def return_heading(settings: Settings, c: float | None = None) -> str:
+    """What `mean` of a belief is, in words: 'Return per EUR'; where returns diminish, 'Return of the first EUR'.
+
+    `c` is that of the beliefs, where they are not of today.
+    """
+    of = "per" if (settings.c if c is None else c) == 1.0 else "of the first"
+    return f"{'Cost' if settings.minimise else 'Return'} {of} {settings.unit or 'unit'}"
+
+
+def marginal_heading(settings: Settings) -> str:
+    """What `marginal` of a belief is, in words: 'Return of the next EUR'."""
+    return f"{'Cost' if settings.minimise else 'Return'} of the next {settings.unit or 'unit'}"
 
 
 def learned_content(found: Learned | None) -> dict[str, Any] | None:
@@ -122,6 +136,8 @@ def sentences(
             f"{' and '.join(taken)} {'was' if len(taken) == 1 else 'were'} assumed: give what you know in the "
             "settings, or measure it on a past history."
         )
+    if settings.c < 1.0:
+        notes.append(f"Returns diminish: they grow as amount^{settings.c:g}, so several arms share the best split.")
     if settings.minimise:
         notes.append("Outcomes are costs: the arm with the smallest mean is the best.")
     if settings.half_life is not None:

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from apportion._common.formatting import column_cells, percent, readable, to_the_minute
-from apportion.allocation.beliefs import interval
+from apportion.allocation.beliefs import Beliefs, interval
 from apportion.allocation.split import Split
 from apportion.campaigns.history import Line
 from apportion.campaigns.plain_data import plain
 from apportion.campaigns.settings import Settings
-from apportion.campaigns.status import Status, return_heading, spent_heading
+from apportion.campaigns.status import Status, marginal_heading, return_heading, spent_heading
 
 
 def cell(value: Any) -> str:
@@ -48,17 +48,19 @@ def split_rows(split: Split, settings: Settings) -> Rows:
         belief = split.beliefs[name]
         mean = "–" if math.isnan(belief.mean) else interval(belief)
         best = percent(belief.probability_best)
-        rows.append((name, amount, percent(split.shares[name]), mean, best, split.reasons[name]))
+        bent = (_or_dash(belief.marginal),) if split.beliefs.c < 1.0 else ()
+        rows.append((name, amount, percent(split.shares[name]), mean, *bent, best, split.reasons[name]))
     columns = {
         "arm": "left", f"amount {settings.unit or ''}".strip(): "right", "share": "right",
-        return_heading(settings): "right", "best": "right", "why": "left",
+        return_heading(settings, split.beliefs.c): "right", **_marginal_column(settings, split.beliefs),
+        "best": "right", "why": "left",
     }  # fmt: skip
     return Rows(columns, rows)
 
 
 def status_rows(status: Status) -> Rows:
     """Each arm with its bounds, what was spent, return with its likely range, and how likely it is the best."""
-    settings = status.settings
+    settings, diminishing = status.settings, status.beliefs.c < 1.0
     resources = column_cells([None if arm.belief is None else arm.belief.resource for arm in status.arms])
     rows = []
     for arm, resource in zip(status.arms, resources):
@@ -66,17 +68,27 @@ def status_rows(status: Status) -> Rows:
         bounds = "" if free else f"{percent(arm.minimum)} to {percent(arm.maximum)}"
         belief = arm.belief
         if belief is None:
-            mean = best = "–"
+            mean = marginal = best = "–"
         else:
             mean = "not enough data" if math.isnan(belief.mean) else interval(belief)
-            best = percent(belief.probability_best)
-        rows.append((arm.name, arm.state, bounds, resource, mean, best))
+            marginal, best = _or_dash(belief.marginal), percent(belief.probability_best)
+        bent = (marginal,) if diminishing else ()
+        rows.append((arm.name, arm.state, bounds, resource, mean, *bent, best))
     columns = {
         "arm": "left", "state": "left", "bounds": "left",
         spent_heading(settings): "right", f"{return_heading(settings)} ({100 * settings.level:.6g}% range)": "right",
-        "best": "right",
+        **_marginal_column(settings, status.beliefs), "best": "right",
     }  # fmt: skip
     return Rows(columns, rows)
+
+
+def _marginal_column(settings: Settings, beliefs: Beliefs) -> dict[str, str]:
+    """The heading of the marginal returns, where these are not the means."""
+    return {marginal_heading(settings): "right"} if beliefs.c < 1.0 else {}
+
+
+def _or_dash(value: float) -> str:
+    return "–" if math.isnan(value) else readable(value)
 
 
 def history_rows(lines: Sequence[Line]) -> Rows:

@@ -24,6 +24,7 @@ def arms(
         float | None,
         typer.Option("--max", help="The largest share (add, bound). Same minimum and maximum fixes the share."),
     ] = None,
+    sigma: Annotated[float | None, typer.Option(help="Its noise scale, where every arm has its own (add).")] = None,
     db: Db = None,
     json: Json = False,
 ) -> None:
@@ -43,6 +44,10 @@ def arms(
         given = {bound: value for bound, value in bounds.items() if value is not None}
         if given and action not in ("add", "bound"):
             raise InvalidValue(f"`--min` and `--max` go with add and bound, not with {action}.")
+        if sigma is not None:
+            if action != "add":
+                raise InvalidValue(f"`--sigma` goes with add, not with {action}; see `apportion settings --help`.")
+            given["sigma"] = sigma
         getattr(campaign, f"{action}_arm")(arm, **given)
     if json:
         show.show_json([arm._asdict() for arm in campaign.arms])

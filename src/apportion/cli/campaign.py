@@ -11,7 +11,7 @@ import typer
 
 from apportion.campaigns.settings import SETTINGS
 from apportion.cli import show
-from apportion.cli.setting_options import with_settings
+from apportion.cli.setting_options import read_options, with_settings
 from apportion.errors import ApportionError, InvalidValue
 
 
@@ -67,11 +67,9 @@ def new(
         missing = [option for option, value in lacking.items() if value is None]
         raise InvalidValue(f"`apportion new` needs {' and '.join(missing)}; see `apportion new --help`.")
     for setting in SETTINGS.values():
-        if setting.kind == "shares":
-            given[setting.name] = show.numbers(given[setting.name] or (), setting.name) or None
-        elif setting.kind == "text":
+        if setting.kind == "text":
             given[setting.name] = given[setting.name] or None
-    campaign = Campaign.create(name, [arm.strip() for arm in arms.split(",")], db=db, **given)
+    campaign = Campaign.create(name, [arm.strip() for arm in arms.split(",")], db=db, **read_options(given))
     show.show_status(campaign.status(), json)
     if not json:
         show.say(f"Next: apportion split {shlex.quote(name)}")

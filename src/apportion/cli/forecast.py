@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from apportion._common.parsing import number_or_per_arm
 from apportion.cli import show
 from apportion.cli.campaign import Db, Decimal, Json, Name, open_campaign
 
@@ -47,7 +49,8 @@ def backtest(
     outcome_column: Annotated[str, typer.Option(help="The column of the outcomes.")] = "outcome",
     decimal: Decimal = None,
     b: Annotated[float | None, typer.Option(help="Noise exponent; fitted by default.")] = None,
-    sigma: Annotated[float | None, typer.Option(help="Noise scale σ; fitted by default.")] = None,
+    c: Annotated[float | None, typer.Option(help="Return exponent; fitted by default.")] = None,
+    sigma: Annotated[str | None, typer.Option(help="Noise scale σ, also arm=σ for each; fitted by default.")] = None,
     minimise: Annotated[bool, typer.Option("--minimise", help="Outcomes are costs.")] = False,
     worlds: Worlds = 100,
     policies: Policies = None,
@@ -66,8 +69,9 @@ def backtest(
         file, date=date_column, arm=arm_column, amount=amount_column, outcome=outcome_column, decimal=decimal
     )
     result = simulate(
-        history, b=b, sigma=sigma, worlds=worlds, policies=_names(policies), minimise=minimise, seed=seed
-    )
+        history, b=b, sigma=None if sigma is None else number_or_per_arm(sigma, "σ", show.number), c=c,
+        worlds=worlds, policies=_names(policies), minimise=minimise, seed=seed,
+    )  # fmt: skip
     _show(f"{file.name}: {counted(result.periods, 'period')} simulated", result, json)
 
 
@@ -80,6 +84,7 @@ def _names(policies: str | None) -> list[str] | None:
 
 def _show(title: str, forecast: Forecast, json: bool) -> None:
     from apportion._common.formatting import counted, readable, side_by_side
+    from apportion.campaigns.tables import cell
 
     if json:
         show.show_json(forecast.to_dict())
@@ -93,7 +98,10 @@ def _show(title: str, forecast: Forecast, json: bool) -> None:
             rare.append(row.policy)
     columns = {"policy": "left", "earned": "right", "5% to 95%": "right", "regret": "right", "5% to 95% ": "right"}
     simulated = counted(forecast.worlds, "simulation" if forecast.actual is not None else "simulated future")
-    note = f"{simulated}; b = {forecast.b:.3g}, σ = {forecast.sigma:.3g}."
+    sigma = forecast.sigma
+    scale = cell(sigma) if isinstance(sigma, Mapping) else f"{sigma:.3g}"
+    bent = "" if forecast.c == 1.0 else f", c = {forecast.c:.3g}"
+    note = f"{simulated}; b = {forecast.b:.3g}{bent}, σ = {scale}."
     if rare:  # the mean is right, and looks wrong beside its band
         note += f" Regret of {' and '.join(rare)}: the few (fewer than 1 of 20) that lose much raise the mean."
     if forecast.actual is not None:

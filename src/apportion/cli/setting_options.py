@@ -8,18 +8,32 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from apportion.campaigns.settings import Setting
+from apportion._common import parsing
+from apportion.campaigns.settings import SETTINGS, Setting
+from apportion.cli import show
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
 _TYPES: dict[str, Any] = {
-    "number": float, "whole": int, "flag": bool, "text": str, "policy": str, "shares": list[str],
+    "number": float, "per_arm": str, "whole": int, "flag": bool, "text": str, "policy": str, "shares": list[str],
 }  # fmt: skip
 
 
 def option_name(name: str) -> str:
     """A setting as it is typed on the command line: half-life."""
     return name.replace("_", "-")
+
+
+def read_options(given: dict[str, Any]) -> dict[str, Any]:
+    """The values of the options that were given: shares and numbers by arm are typed as text."""
+    read = dict(given)
+    for name, value in given.items():
+        setting = SETTINGS[name]
+        if setting.kind == "shares":
+            read[name] = show.numbers(value or (), name) or None
+        elif setting.kind == "per_arm" and value is not None:
+            read[name] = parsing.number_or_per_arm(value, setting.noun, show.number)
+    return read
 
 
 def with_settings(

@@ -10,7 +10,7 @@ from apportion._common import validation
 from apportion.campaigns.settings import CHANGEABLE
 from apportion.cli import show
 from apportion.cli.campaign import Db, Json, Name, open_campaign
-from apportion.cli.setting_options import option_name, with_settings
+from apportion.cli.setting_options import option_name, read_options, with_settings
 from apportion.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def settings(
     from apportion.campaigns.tables import setting_rows
 
     campaign = open_campaign(name, db)
+    given = read_options(given)
     changes: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
     if given["window"] == 0:  # no window
         changes["window"] = None
@@ -75,7 +76,9 @@ def _can_do_without(current: Settings, policy: str | None, option: str) -> None:
 
 def _noise_note(campaign: Campaign, changes: dict[str, Any], now: Settings) -> str:
     """What became of b and σ, where they were unset or the new policy could learn them."""
-    values = {"b": f"b = {now.b:g}", "sigma": "σ" if now.sigma is None else f"σ = {now.sigma:g}"}
+    from apportion.campaigns.tables import cell
+
+    values = {"b": f"b = {now.b:g}", "sigma": "σ" if now.sigma is None else f"σ = {cell(now.sigma)}"}
     unset = [option for option in NOISE if changes.get(option, ...) is None]
     learned = campaign.beliefs().learned
     if unset and learned is not None:

@@ -120,7 +120,7 @@ def show_split(campaign: Campaign, split: Split, as_json: bool) -> None:
 def show_status(status: Status, as_json: bool) -> None:
     """Print where a campaign stands."""
     from apportion.campaigns.status import return_heading
-    from apportion.campaigns.tables import status_rows
+    from apportion.campaigns.tables import cell, status_rows
 
     if as_json:
         show_json(status.to_dict())
@@ -128,10 +128,16 @@ def show_status(status: Status, as_json: bool) -> None:
     settings = status.settings
     title = f"{status.name}: {settings.policy}, {counted(status.period, 'period')}"
     note = f"{return_heading(settings)} is an estimate; it can differ from all results divided by all amounts."
+    if settings.c < 1.0:
+        note = f"{return_heading(settings)} is an estimate; those after it return less and less (c = {settings.c:g})."
     grid(title, *status_rows(status), note, unbroken=("state",))
     budget = f"{readable(settings.budget)} {settings.unit or ''}".rstrip()
     # What is learned has its own sentence among the notes.
-    noise = f"; b = {settings.b:g}; σ = {readable(settings.sigma)}" if status.beliefs.learned is None else ""
+    noise = ""
+    if status.beliefs.learned is None:
+        sigma = cell(settings.sigma) if isinstance(settings.sigma, Mapping) else readable(settings.sigma)
+        bent = "" if settings.c == 1.0 else f"; c = {settings.c:g}"
+        noise = f"; b = {settings.b:g}{bent}; σ = {sigma}"
     lines = [
         f"Budget {budget}{noise}.",
         "Open tickets: " + (", ".join(map(str, status.open_tickets[-10:])) or "none") + ".",

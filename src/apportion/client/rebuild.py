@@ -33,7 +33,7 @@ class RemoteBeliefs(Beliefs):
     def __init__(self, content: Content) -> None:
         names, rows = [arm["arm"] for arm in content["arms"]], [belief(arm) for arm in content["arms"]]
         columns = np.array(rows, dtype=float).reshape(-1, len(Belief._fields)).T
-        mean, low, high, probability_best, resource, information = columns
+        mean, low, high, probability_best, resource, information, marginal = columns
         sums = Sums(*(np.zeros(len(names)) for _ in Sums._fields))._replace(
             resource=resource, information=information
         )
@@ -43,10 +43,11 @@ class RemoteBeliefs(Beliefs):
             level=content.get("level", SETTINGS["level"].default), minimise=content.get("minimise", False),
             learned=learned(content.get("learned")),
             in_play=known if known.any() else None,  # without σ none has a probability, and all may take part
+            c=content.get("c", 1.0),
         )  # fmt: skip
         self._rows = rows
         self._gain, self.mean = 0.0 - mean if self.minimise else mean, mean
-        self.radius, self.probability_best = 0.5 * (high - low), probability_best
+        self.radius, self.probability_best, self.marginal = 0.5 * (high - low), probability_best, marginal
 
 
 class RemoteSplit(Split):
@@ -83,7 +84,7 @@ def belief(content: Content) -> Belief:
     """One belief; JSON has no NaN and no infinity, but which null means which is known.
 
     >>> belief({"mean": None, "low": None, "high": None, "probability_best": None, "resource": 0, "information": 0})
-    Belief(mean=nan, low=-inf, high=inf, probability_best=nan, resource=0.0, information=0.0)
+    Belief(mean=nan, low=-inf, high=inf, probability_best=nan, resource=0.0, information=0.0, marginal=nan)
     """
     if content["mean"] is None:
         return record(Belief, content, low=-math.inf, high=math.inf)
@@ -97,6 +98,8 @@ def settings(content: Content) -> Settings:
         name: tuple(value) if isinstance(value, list) else value
         for name, value in content.get("parameters", {}).items()
     }
+    if "c" not in content:  # older services know returns in proportion to the amount only
+        defaults["c"] = 1.0
     return record(Settings, content, **defaults, parameters=parameters)
 
 
@@ -157,7 +160,7 @@ def _unknown(hint: Any) -> Any:
     """What stands for a field that was not sent: None, NaN, 0, False, or nothing."""
     if NoneType in get_args(hint):
         return None
-    return math.nan if hint is float else (get_origin(hint) or hint)()
+    return math.nan if hint is float or float in get_args(hint) else (get_origin(hint) or hint)()
 
 
 def _number(value: float | None) -> float:

@@ -57,12 +57,21 @@ class RemoteCampaign(CampaignVerbs):
         self._write("POST", "splits", ticket, "close", key=key)
 
     def _change_arm(
-        self, action: str, arm: str, minimum: float | None = None, maximum: float | None = None, key: Key = None
+        self,
+        action: str,
+        arm: str,
+        minimum: float | None = None,
+        maximum: float | None = None,
+        key: Key = None,
+        sigma: float | None = None,
     ) -> None:
         bounds = {"minimum": minimum, "maximum": maximum}
         given = {name: value for name, value in bounds.items() if value is not None}
         if action == "add":
-            self._write("POST", "arms", content={"name": arm, **bounds}, key=key)
+            level = (
+                {} if sigma is None else {"sigma": sigma}
+            )  # not sent where there is none: older services refuse it
+            self._write("POST", "arms", content={"name": arm, **bounds, **level}, key=key)
         elif action == "remove":
             self._write("DELETE", "arms", arm, key=key)
         else:

@@ -90,6 +90,21 @@ def best_value(means: Any, c: float, budget: float) -> float:
     return float(best * budget**c * total ** (1.0 - c))
 
 
+def best_values(means: Floats, c: float, budget: float) -> Floats:
+    """V(M) for each row of `means`: `best_value` of many means at once.
+
+    >>> best_values(np.array([[2.0, 1.0, -1.0], [-2.0, -1.0, -3.0]]), 0.5, 4.0).round(12)
+    array([ 4.472136, -2.      ])
+    """
+    best = means.max(axis=1)
+    if c == 1.0:
+        return np.asarray(best * budget)
+    scale = np.where(best > 0.0, best, 1.0)
+    weights = np.maximum(means / scale[:, np.newaxis], 0.0) ** (1.0 / (1.0 - c))
+    factor = np.where(best > 0.0, weights.sum(axis=1) ** (1.0 - c), 1.0)
+    return np.asarray(best * factor * budget**c)
+
+
 @kernel
 def _weight(mean: float, best: float, cut: float, power: float) -> float:
     """(μ/best)^e, and 0 for a mean up to `cut`."""

@@ -257,7 +257,8 @@ class Course:
         periods, arms = given.shape
         played = Played(given, np.full((periods, arms), np.nan), *(np.zeros(periods) for _ in range(3)))
         loop = compiled(play_amounts) if given.size >= _COMPILE_FROM else play_amounts
-        loop(self._record, self.number, self._state, self._rng, self._common, played)
+        with np.errstate(all="ignore"):  # the inverse of an amount below 1e-308 is infinite, and not needed
+            loop(self._record, self.number, self._state, self._rng, self._common, played)
         self.number += periods
         return played
 

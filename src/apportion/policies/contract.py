@@ -32,7 +32,7 @@ from apportion._common import validation
 from apportion._common.compiled import compiled, generic, implements, kernel
 from apportion._common.imports import home, is_ours
 from apportion.model.sums import MANY_ARMS, Floats, Grid, Sums
-from apportion.policies.parameters import parameter, parameters_of
+from apportion.policies.parameters import PROPORTIONAL, parameter, parameters_of
 
 
 class Period(NamedTuple):
@@ -233,6 +233,8 @@ Matching and Thompson know others); got 0.7.
     own = getattr(policy, "c", None)
     given = 1.0 if c is None and own is None else validation.number("c", own if c is None else c, above=0.0, high=1.0)
     if own is not None and given != own:
+        if "c" not in policy.parameters:
+            PROPORTIONAL.check("c", given)
         dataclasses.replace(policy, c=given)  # type: ignore[type-var]  # one that knows c = 1 only says so
         raise validation.refuse("c", f"given to the policy, as {type(policy).__name__}(c={validation.shown(c)})", c)
     return given

@@ -118,7 +118,7 @@ def policy_from_plain(given: Any) -> Policy | str:
 
 
 def choose_policy(
-    policy: Policy | str, b: float | None = None, sigma: float | None = None, **more: Any
+    policy: Policy | str, b: float | None = None, sigma: float | tuple[float, ...] | None = None, **more: Any
 ) -> tuple[Policy, tuple[str, ...]]:
     """The policy, and which of b and sigma nobody gave: they are assumed, or learned by `Auto`.
 

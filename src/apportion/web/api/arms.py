@@ -29,7 +29,7 @@ def add(request: Request, name: Name, body: requests.NewArm, user: Writer, key: 
     """A new arm, or one that was removed, with all that was learned about it."""
     campaign = open_campaign(request, name)
     with campaign.together():
-        campaign.add_arm(body.name, body.minimum, body.maximum, key=key)
+        campaign.add_arm(body.name, body.minimum, body.maximum, sigma=body.sigma, key=key)
         where = f"{PREFIX}/campaigns/{quote(name, safe='')}/arms/{quote(body.name, safe='')}"
         return json_response(_arm(campaign, body.name), 201, {"Location": where})
 

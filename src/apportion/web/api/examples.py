@@ -9,8 +9,9 @@ from apportion.campaigns import settings
 
 BELIEF: dict[str, Any] = {
     "mean": 0.31, "low": 0.18, "high": 0.44, "probability_best": 0.93, "resource": 15200.0, "information": 370.2,
+    "marginal": 0.31,
 }  # fmt: skip
-RELATIVE: dict[str, Any] = {"sigma": 40.0, "level": 0.95, "minimise": False, "learned": None}
+RELATIVE: dict[str, Any] = {"sigma": 40.0, "c": 1.0, "level": 0.95, "minimise": False, "learned": None}
 LEARNED: dict[str, Any] = {
     "b": 0.72, "low": 0.55, "high": 0.85, "sigma": 38.5, "above_half": 0.99, "sigma_given": False,
     "sentence": "b is about 0.72 (0.55 to 0.85) and σ about 38.5, learned from the outcomes; so shares are divided.",
@@ -35,8 +36,8 @@ REMOVED_ARM = {**ARM, "state": "removed"}
 ARMS: dict[str, Any] = {"campaign": "ads", "arms": [ARM]}
 SETTINGS: dict[str, Any] = {
     **{name: setting.default for name, setting in settings.SETTINGS.items() if not setting.part_of},
-    "budget": 5000.0, "unit": "EUR", "policy": "Odds", "parameters": {"b": 0.75}, "b": 0.75, "sigma": 40.0, "seed": 7,
-    "assumed": [],
+    "budget": 5000.0, "unit": "EUR", "policy": "Odds", "parameters": {"b": 0.75}, "b": 0.75, "c": 1.0, "sigma": 40.0,
+    "seed": 7, "assumed": [],
 }  # fmt: skip
 STATUS: dict[str, Any] = {
     "campaign": "ads",
@@ -83,8 +84,8 @@ PROSPECT: dict[str, Any] = {
     "regret_low": 400.0, "regret_high": 9800.0,
 }  # fmt: skip
 FORECAST: dict[str, Any] = {
-    "periods": 50, "worlds": 100, "budget": 250000.0, "b": 0.75, "sigma": 40.0, "prospects": [PROSPECT],
-    "actual": None,
+    "periods": 50, "worlds": 100, "budget": 250000.0, "b": 0.75, "c": 1.0, "sigma": 40.0,
+    "prospects": [PROSPECT], "actual": None,
 }  # fmt: skip
 IMPORTED: dict[str, Any] = {
     "file": "history.csv", "rows": 2, "tickets": 1, "arms_added": [],

@@ -36,6 +36,11 @@ Number = Annotated[float, WrapValidator(_as_given)]
 MaybeNumber = Number | None
 Whole = Annotated[float, WrapValidator(_as_given), WithJsonSchema({"type": "integer"})]
 Shares = dict[str, Number] | None
+# A number or one by arm; the library tells one from the other, and from what is neither.
+PerArm = Annotated[
+    Any,
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "object", "additionalProperties": {"type": "number"}}]}),
+]
 
 # A policy comes as a name or with its parameters; the library tells one from the other, and from what is neither.
 POLICY: dict[str, Any] = {
@@ -60,7 +65,8 @@ class RequestModel(BaseModel):
 SHARE = {"minimum": 0, "maximum": 1}
 
 _TYPES: dict[str, Any] = {
-    "number": Number, "whole": Whole, "flag": bool, "text": str, "policy": Any, "shares": dict[str, Number],
+    "number": Number, "per_arm": PerArm, "whole": Whole, "flag": bool, "text": str, "policy": Any,
+    "shares": dict[str, Number],
 }  # fmt: skip
 _BOUNDS = {"low": "minimum", "high": "maximum", "above": "exclusiveMinimum", "below": "exclusiveMaximum"}
 
@@ -127,6 +133,9 @@ class NewArm(RequestModel):
     name: str = field("Its name.", example="radio", minLength=1)
     minimum: Number = field("The smallest share.", example=0.05, default=0.0, **SHARE)
     maximum: Number = field("The largest share.", example=1.0, default=1.0, **SHARE)
+    sigma: MaybeNumber = field(
+        "Its noise scale, where every arm has its own.", example=40, default=None, exclusiveMinimum=0
+    )
 
 
 class ChangeArm(RequestModel):

@@ -46,13 +46,14 @@ class Learned(ResponseModel):
 class BeliefBasis(ResponseModel):
     """What beliefs stand on, as of their own time; `learned` is null where the policy does not learn b and σ."""
 
-    sigma: Maybe
+    sigma: float | dict[str, float] | None
+    c: float
     level: float
     minimise: bool
     learned: Learned | None
 
 
-@fields_of(beliefs.Belief, mean=Maybe, low=Maybe, high=Maybe, probability_best=Maybe)
+@fields_of(beliefs.Belief, mean=Maybe, low=Maybe, high=Maybe, probability_best=Maybe, marginal=Maybe)
 class Belief(ResponseModel):
     """What is believed about an arm; null: not known yet."""
 
@@ -112,6 +113,7 @@ class ArmStatus(Arm):
     probability_best: Maybe = None
     resource: Maybe = None
     information: Maybe = None
+    marginal: Maybe = None
 
 
 @fields_of(settings.Settings)
@@ -224,7 +226,8 @@ class Forecast(ResponseModel):
     worlds: int
     budget: float
     b: float
-    sigma: float
+    c: float
+    sigma: float | dict[str, float]
     prospects: list[PolicyForecast]
     actual: Maybe = None
 

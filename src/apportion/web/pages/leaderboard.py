@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from apportion._common.formatting import percent, readable, side_by_side
 from apportion.allocation.beliefs import Belief
-from apportion.campaigns.status import Status, return_heading, spent_heading
+from apportion.campaigns.status import Status, marginal_heading, return_heading, spent_heading
 
 # An interval that is wider than so many times the rest is cut off, with an arrow: one unknown arm must not press all
 # others into a point.
@@ -39,6 +39,7 @@ class Row(NamedTuple):
     mean: str | None
     interval: str | None
     bar: Bar | None
+    marginal: str | None
     best: str | None
     chance: float
 
@@ -59,6 +60,8 @@ class Board(NamedTuple):
     zero: float | None
     heading: str
     """What is estimated: 'Return per EUR'."""
+    marginal: str | None
+    """'Return of the next EUR', where that is another."""
     assumed: bool
     resource: str
     """Which amounts stand beside the estimates: not all that was spent."""
@@ -85,6 +88,7 @@ def board(status: Status) -> Board:
                 mean=(mean or readable(belief.mean)) if known else None,
                 interval=f"{low} to {high}" if bounded else None,
                 bar=_bar(belief, axis) if known and axis else None,
+                marginal=None if math.isnan(belief.marginal) else readable(belief.marginal),
                 best=None if not known or math.isnan(chance) else percent(chance),
                 chance=0.0 if math.isnan(chance) else chance,
             )
@@ -98,6 +102,7 @@ def board(status: Status) -> Board:
         ticks=ticks,
         zero=zero,
         heading=return_heading(settings),
+        marginal=marginal_heading(settings) if settings.c < 1.0 else None,
         assumed="sigma" in settings.assumed and settings.policy != "Auto",
         resource=spent_heading(settings),
     )

@@ -11,10 +11,14 @@ import numpy as np
 from apportion._common import validation
 from apportion._common.formatting import percent, readable
 from apportion.allocation.allocator import Allocator
+from apportion.allocation.noise_levels import Sigma, in_order, sigma_by_name
 from apportion.campaigns.state import ALLOCATOR_SETTINGS
+from apportion.model.law import Instance
 from apportion.model.sums import Floats
 from apportion.policies import Auto, Uniform
+from apportion.policies.contract import return_exponent_for
 from apportion.policies.registry import DEFAULT_B, choose_policy
+from apportion.simulation.live import play_through
 from apportion.web.pages.shared import money
 
 PERIODS = 50
@@ -32,9 +36,10 @@ class Preview(NamedTuple):
     """The first periods in so many worlds; gains are against an even split, cumulative, without the luck.
 
     `shares` are those of one world, the middle one by gain; there `best` is the best arm. `found` is the share that
-    the best arm of a world gets in the last period, on average. `swing` is the standard deviation of an outcome of
-    `part`, an even part of the budget; `guessed` says that nobody gave it. `learns` are those of b and sigma that the
-    campaign has to find out, and `assumed` those that its policy takes for granted instead.
+    the best arm of a world gets in the last period, on average, and `optimum` what the best split gives it: all, but
+    where returns diminish. `swing` is the standard deviation of an outcome of `part`, an even part of the budget;
+    `guessed` says that nobody gave it. `learns` are those of b and sigma that the campaign has to find out, and
+    `assumed` those that its policy takes for granted instead.
     """
 
     periods: int
@@ -48,8 +53,8 @@ class Preview(NamedTuple):
     earned: float
     even: float
     found: float
+    optimum: float
     b: float
-    sigma: float
     part: float
     swing: float
     guessed: bool
@@ -64,45 +69,50 @@ def preview(
     spread: float,
     means: Mapping[str, float] | None = None,
     b: float | None = None,
-    sigma: float | None = None,
+    sigma: Sigma | None = None,
     seed: int = 1,
 ) -> Preview:
     """Play the first periods of a campaign with these options of `Campaign.create`.
 
     In each world the arms' means are drawn around `centre`, or around `means` where a history gives some, with the
-    standard deviation `spread`. The noise has the campaign's own b and σ; where it is to learn them, `b` and `sigma`,
-    and where these are not known either, the b that is taken where nobody says and a σ by `USUAL_SWING`.
+    standard deviation `spread`: what a unit returns where the budget is split evenly. The law has the campaign's own
+    b, σ and c; where it is to learn them, `b` and `sigma`, and where these are not known either, the b that is taken
+    where nobody says and a σ by `USUAL_SWING`.
     """
     names = list(options["arms"])
     budget = validation.number("budget", options["budget"], above=0.0)
-    policy, unknown = choose_policy(options.get("policy") or "auto", options.get("b"), options.get("sigma"))
+    scale = in_order(sigma_by_name(options.get("sigma"), names), names)
+    policy, unknown = choose_policy(options.get("policy") or "auto", options.get("b"), scale, c=options.get("c"))
+    c = return_exponent_for(policy, options.get("c"))
     given = [options.get("b"), b, getattr(policy, "b", None), DEFAULT_B]
     exponent = float(next(value for value in given if value is not None))
     worlds = max(FEWEST_WORLDS, min(WORLDS, ARM_WORLDS // max(1, len(names))))
     middle = np.array([(means or {}).get(name, centre) for name in names])
     part = budget / len(names)
-    known = options.get("sigma") or sigma
-    swing = known * part**exponent if known else USUAL_SWING * part * (abs(float(middle.mean())) or 1.0)
-    sigma = float(known or swing / part**exponent)
+    known = scale or in_order(sigma_by_name(sigma, names), names)
+    usual = USUAL_SWING * part * (abs(float(middle.mean())) or 1.0)
+    levels = known or usual / part**exponent
+    swing = float(np.mean(levels)) * part**exponent if known else usual
     truth = middle + spread * np.random.default_rng([seed, 1]).standard_normal((worlds, len(names)))
-    sign = -1.0 if options.get("minimise") else 1.0
+    sign = -1.0 if options.get("minimise") else 1.0  # a world returns what is to be made large
+    futures = [Instance(tuple(sign * row * part ** (1.0 - c)), exponent, levels, c) for row in truth]
+    own = {name: options[name] for name in ALLOCATOR_SETTINGS - {"b", "c", "sigma", "seed"} if name in options}
+    even_shares = _even(names, budget, own)
     shares = np.zeros((worlds, PERIODS, len(names)))
-    own = {name: options[name] for name in ALLOCATOR_SETTINGS - {"b", "sigma", "seed"} if name in options}
-    for world in range(worlds):
+    expected, even, top = np.zeros((worlds, PERIODS)), np.zeros(worlds), np.zeros(worlds)
+    for number, future in enumerate(futures):
         allocator = Allocator(
-            policy, names, seed=world, b=options.get("b"), sigma=options.get("sigma"), **own
+            policy, names, seed=number, b=options.get("b"), sigma=options.get("sigma"), c=c, **own
         )  # it knows what the campaign will know
-        shares[world] = _simulated_shares(
-            allocator, truth[world], budget, exponent, sigma, np.random.default_rng([seed, 2, world])
-        )
-    even = _even(names, budget, own) @ truth.T
-    split = np.einsum("wpa,wa->wp", shares, truth)
-    top = (sign * truth).max(axis=1) * sign
-    gains = sign * budget * np.cumsum(split - even[:, np.newaxis], axis=1)
-    limit = sign * budget * (top - even).mean() * np.arange(1, PERIODS + 1)
+        rng = np.random.default_rng([seed, 2, number])
+        played = play_through(allocator, future, [budget] * PERIODS, rng, names, common=True)
+        shares[number], expected[number], top[number] = played.amounts / budget, played.expected, played.best[0]
+        even[number] = np.array(future.means) @ (even_shares * budget) ** c
+    best = (sign * truth).argmax(axis=1)
+    gains = np.cumsum(expected - even[:, np.newaxis], axis=1)
+    limit = (top - even).mean() * np.arange(1, PERIODS + 1)
     low, high = np.quantile(gains, (0.05, 0.95), axis=0)
     shown = int(np.argsort(gains[:, -1])[worlds // 2])
-    best = (sign * truth).argmax(axis=1)
     learns = isinstance(policy, Auto)
     return Preview(
         periods=PERIODS,
@@ -113,34 +123,17 @@ def preview(
         gain_low=low.tolist(),
         gain_high=high.tolist(),
         ceiling=limit.tolist(),
-        earned=float(budget * split.sum(axis=1).mean()),
-        even=float(budget * even.mean() * PERIODS),
+        earned=float(sign * expected.sum(axis=1).mean()),
+        even=float(sign * even.mean() * PERIODS),
         found=float(shares[np.arange(worlds), -1, best].mean()),
+        optimum=float(np.mean([future.best_split[arm] for future, arm in zip(futures, best)])),
         b=exponent,
-        sigma=sigma,
         part=part,
         swing=float(swing),
         guessed=not known,
         learns=unknown if learns else (),
         assumed=() if learns else unknown,
     )
-
-
-def _simulated_shares(
-    allocator: Allocator, truth: Floats, budget: float, b: float, sigma: float, rng: np.random.Generator
-) -> Floats:
-    """The shares of every period in one world."""
-    found = np.zeros((PERIODS, len(truth)))
-    for period in range(PERIODS):
-        split = allocator.ask(budget)
-        amounts = np.array(list(split.amounts.values()))
-        noise = np.where(amounts > 0, amounts**b, 0.0) * sigma * rng.standard_normal(len(truth))
-        outcomes = amounts * truth + noise
-        allocator.tell(split.ticket, {
-            name: float(y) for name, x, y in zip(split.amounts, amounts, outcomes) if x > 0
-        })  # fmt: skip
-        found[period] = amounts / budget
-    return found
 
 
 def _even(names: list[str], budget: float, own: Mapping[str, Any]) -> Floats:
@@ -161,7 +154,12 @@ def in_words(found: Preview, options: Mapping[str, Any]) -> list[str]:
     sentences = [
         f"In {found.worlds} simulated futures, {found.periods} periods of this campaign {more} {_rough(gain)}"
         f"{part}{rest} against splitting evenly for ever, {_rough(low)} to {_rough(high)} in nine of ten.",
-        f"In period {found.periods} the truly best arm gets {percent(found.found)} of the budget on average.",
+        f"In period {found.periods} the truly best arm gets {percent(found.found)} of the budget on average"
+        + (
+            f"; the best split gives it {percent(found.optimum)}, as returns diminish."
+            if found.optimum < 1.0
+            else "."
+        ),
     ]
     if gain < HARDLY_ANY * found.ceiling[-1]:
         sentences.append(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from apportion._common.formatting import readable
+from apportion._common.parsing import number_or_per_arm
+from apportion.allocation.noise_levels import in_order
 from apportion.campaigns.settings import CHANGEABLE, SETTINGS, Setting
 from apportion.campaigns.status import Status
 from apportion.errors import ApportionError, InvalidValue
+from apportion.policies.contract import return_exponent_for
 from apportion.policies.registry import POLICIES, choose_policy
 from apportion.web.pages.shared import Typed, number, optional, plain_number, plain_percent, whole
 
@@ -42,7 +45,8 @@ def new_fields(typed: Typed, policies: Iterable[str]) -> dict[str, Field]:
 def current_fields(status: Status, typed: Typed | None = None) -> list[Field]:
     """The settings that can be changed, as they are now or as they were typed."""
     own = status.settings
-    policies = policy_names(own.b, own.sigma, own.policy)
+    sigma = in_order(own.sigma, [arm.name for arm in status.arms])
+    policies = policy_names(own.b, sigma, own.policy, own.c)
     fields = []
     for name, setting in CHANGEABLE.items():
         value, placeholder = shown(setting, getattr(own, name)), ""
@@ -72,13 +76,17 @@ def shown(setting: Setting, value: Any) -> str:
         return setting.words[value]
     if setting.percent:
         return plain_percent(value)
-    return plain_number(value) if setting.kind in ("number", "whole") else value or ""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}={plain_number(item)}" for name, item in value.items())
+    return plain_number(value) if setting.kind in ("number", "per_arm", "whole") else value or ""
 
 
 def read(setting: Setting, typed: str) -> Any:
     """The value of what was typed into a field; None where nothing was. What it may be, the library says."""
     if setting.kind == "flag":
         return typed == setting.words[True]
+    if setting.kind == "per_arm":
+        return number_or_per_arm(typed, setting.noun) if typed else None
     if setting.kind not in ("number", "whole"):
         return typed or None
     if setting.percent:
@@ -95,6 +103,8 @@ def in_sentence(setting: Setting, value: Any) -> str:
     name = setting.name.replace("_", "-").replace("sigma", "σ")
     if setting.percent:
         return f"{name} {plain_percent(value)}%"
+    if isinstance(value, Mapping):
+        return f"{name} {shown(setting, value)}"
     return f"{name} {readable(value) if isinstance(value, float) else 'none' if value is None else value}"
 
 
@@ -118,12 +128,12 @@ mean 95?
     return float(f"{value / 100:.12g}")  # 0.999, not what is left of 99.9 / 100
 
 
-def policy_names(b: float, sigma: float | None, own: str) -> tuple[str, ...]:
+def policy_names(b: float, sigma: Any, own: str, c: float = 1.0) -> tuple[str, ...]:
     """The policies that can be chosen by name alone, and the one there is."""
     found = []
     for name in POLICIES:
         try:
-            choose_policy(name, b, sigma)
+            return_exponent_for(choose_policy(name, b, sigma, c=c)[0], c)
         except ApportionError:
             continue
         found.append(name)

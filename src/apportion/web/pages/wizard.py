@@ -15,7 +15,7 @@ from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.creation import campaign_name
 from apportion.campaigns.files import import_history
 from apportion.campaigns.history_files import read_history
-from apportion.campaigns.settings import SETTINGS
+from apportion.campaigns.settings import SETTINGS, NumberOrPerArm
 from apportion.errors import ApportionError, Conflict, InvalidValue
 from apportion.policies.registry import DEFAULT_B
 from apportion.web.guard.users import PageReader, PageWriter, Refused, User
@@ -77,7 +77,7 @@ class Filled(NamedTuple):
     spread: float
     means: dict[str, float]
     b: float | None
-    sigma: float | None
+    sigma: NumberOrPerArm | None
     """b and σ of the preview's worlds, where something is known of them; the campaign may have to learn them."""
 
 
@@ -174,7 +174,7 @@ def _filled(typed: dict[str, str], rows: list[dict[str, str]]) -> Filled:
     auto = (given("policy") or "auto").lower() == "auto"
     if typed.get("choice") == "history" and typed.get("take_in") and not typed.get("fix") and auto:
         b = None  # the history itself is taken in, so what it says of b is known without holding on to it
-    sigma = optional(given("sigma"), "σ")
+    sigma = read(SETTINGS["sigma"], given("sigma"))
     swing = optional(given("swing"), "the swing of an outcome")
     if sigma is None and swing is not None:
         validation.number("budget", budget, above=0.0)
