@@ -20,9 +20,10 @@ from apportion.studies.robustness.kernel import arm_centre
 AMOUNT = st.one_of(st.just(0.0), st.floats(1e-6, 1e6))
 OUTCOME = st.one_of(st.just(math.nan), st.floats(-1e6, 1e6))
 HISTORY = st.lists(st.tuples(st.tuples(AMOUNT, AMOUNT), st.tuples(OUTCOME, OUTCOME)), min_size=1, max_size=25)
-# Half-life, window, robust: every way to count that there is.
+# Half-life, window, robust, c: every way to count that there is.
 COUNTING = st.sampled_from([
     (None, 4, False), (None, 1, False), (None, 9, True), (None, None, True), (3.5, None, True), (None, None, False),
+    (None, 4, False, 0.6), (None, 9, True, 0.8), (3.5, None, True, 0.5), (2.5, None, False, 0.7),
 ])  # fmt: skip
 ORDER = st.sampled_from([0.0, 0.4, 0.75, 1.0, (0.2, 0.5, 0.8)])
 
@@ -79,7 +80,7 @@ def test_saved_state_goes_on_bit_for_bit(history, b, counting, more):
     state = past.to_dict()
     back = past_from_dict(json.loads(json.dumps(state, allow_nan=False)))
     assert type(back) is type(past)
-    assert window_of(back) == window_of(past)
+    assert (window_of(back), back.c) == (window_of(past), past.c)
     assert json.dumps(back.to_dict()) == json.dumps(state)
     for amounts, outcomes in more:
         for one in (past, back):
