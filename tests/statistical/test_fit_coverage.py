@@ -216,6 +216,7 @@ def test_interval_of_a_known_parabola():
 if __name__ == "__main__":  # the table of docs/real_data.md
     for one in LAWS:
         (of_c, of_b), (width_c, width_b) = coverage(one, 1000)
-        cells = (f"{one[0]:g}", f"{one[1]:g}", f"{one[2]:g}", f"{of_c / 10:.1f}%", f"{width_c:.3f}")
-        sys.stdout.write(" | ".join(("|", *cells, f"{of_b / 10:.1f}%", f"{width_b:.3f}", "|\n")))
+        exponents = (f"{one[0]:g}", f"{one[1]:g}", f"{one[2]:g}")
+        found = (f"{of_c / 10:.1f}%", f"{width_c:.3f}", f"{of_b / 10:.1f}%", f"{width_b:.3f}")
+        sys.stdout.write(f"| {' | '.join(exponents + found)} |\n")
         sys.stdout.flush()
