@@ -86,6 +86,23 @@ ARM_VERBS = {"add_arm", "pause_arm", "resume_arm", "remove_arm", "bound_arm", "e
 DERIVED = {ap.Campaign: ARM_VERBS, RemoteCampaign: {*ARM_VERBS, "period", "version", "open_tickets", "unit"}}
 
 
+def test_returns_that_diminish_and_a_noise_level_per_arm_are_the_same_over_http(client, place):
+    sigma = {"search": 4.0, "social": 0.5, "video": 1.0}
+    far = client.create("bent", ARMS, budget=100, policy="recommended", b=0.5, c=0.6, sigma=sigma, seed=7)
+    near = ap.Campaign.open("bent", place[1])
+    assert same(far.split().beliefs, near.explain(1).beliefs)
+    far.record(1, {"search": 30.0, "social": 20.0, "video": 10.0})
+    far.add_arm("radio", sigma=2.0)
+    assert far.settings.sigma == {**sigma, "radio": 2.0}
+    split = far.split()
+    assert same(split.columns(), near.explain(2).columns())
+    assert same(far.beliefs(), near.beliefs())
+    assert far.beliefs()["search"].marginal == near.beliefs()["search"].marginal > 0.0
+    assert same(far.status(), near.status())
+    assert far.forecast(periods=2, worlds=2) == forecast(near, periods=2, worlds=2)
+    assert far.change(c=None, sigma=2.0).sigma == near.settings.sigma == 2.0
+
+
 @pytest.mark.parametrize("cls", [ap.Campaign, RemoteCampaign])
 @pytest.mark.parametrize("verb", [*VERBS, "_change_arm"])
 def test_campaign_and_remote_campaign_have_the_verbs_of_the_protocol(cls, verb):

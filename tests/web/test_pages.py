@@ -280,6 +280,35 @@ def test_settings_change_only_where_something_else_was_typed(client, ads):
     assert 'value="1.3"' in wrong.text
 
 
+def test_returns_that_diminish_and_a_noise_level_per_arm(client, db):
+    form = {"action": "create", "name": "bent", "budget": "100", "unit": "EUR", "choice": "half", "c": "0.6",
+            "policy": "Recommended", "sigma": "a=4, b=0.5", "centre": "1"}  # fmt: skip
+    rows = {"arm": ["a", "b"], "minimum": ["", ""], "maximum": ["", ""]}
+    wrong = post(client, "/new", **{**form, **rows, "sigma": "a=4"})
+    assert "`sigma` must be a number, or one for each arm; got none for 'b'." in error_of(wrong).replace(
+        "sigma", "`sigma`", 1
+    )
+    assert "as returns diminish" in words(post(client, "/new", **{**form, **rows, "action": "preview"}))
+    assert post(client, "/new", **{**form, **rows}).status_code == 200
+    made = Campaign.open("bent", db)
+    assert (made.settings.c, made.settings.sigma) == (0.6, {"a": 4.0, "b": 0.5})
+    made.record(made.split().ticket, {"a": 30.0, "b": 20.0})
+    page = client.get("/campaigns/bent")
+    assert "Return of the first EUR" in words(page)
+    assert "Return of the next EUR" in words(page)
+    assert 'name="sigma" value="a=4, b=0.5"' in page.text
+    assert "must be given for 'x'" in error_of(post(client, "/campaigns/bent/arms", action="add", arm="x"))
+    post(client, "/campaigns/bent/arms", action="add", arm="x", sigma="2")
+    assert made.settings.sigma == {"a": 4.0, "b": 0.5, "x": 2.0}
+    page = post(client, "/campaigns/bent/settings", c="0.8", sigma="a=4,b=1,x=2")
+    assert "Saved: c 0.800, σ a=4, b=1, x=2." in words(page)
+    assert "c must be a number in (0, 1]; got 1.5." in error_of(post(client, "/campaigns/bent/settings", c="1.5"))
+    assert (made.settings.c, made.settings.sigma) == (0.8, {"a": 4.0, "b": 1.0, "x": 2.0})
+    post(client, "/campaigns/bent/settings", c="", sigma="3")
+    assert (made.settings.c, made.settings.sigma) == (1.0, 3.0)
+    assert made.check().exact
+
+
 def test_settings_that_are_emptied_are_said_to_be_learned(client, db):
     made = Campaign.create("kits", ("a", "b"), budget=100, db=db, b=0.7, sigma=2, seed=1)
     for outcomes in ({"a": 60.0, "b": 30.0}, {"a": 55.0, "b": 41.0}):
@@ -819,6 +848,16 @@ def test_a_preview_learns_respects_bounds_and_never_beats_knowing_the_best():
     assert 0.0 < costs.gain[-1] < costs.ceiling[-1]
     assert costs.even - costs.earned == pytest.approx(costs.gain[-1])
     assert preview(options, centre=1.0, spread=0.5) == found
+
+
+def test_a_preview_of_returns_that_diminish_knows_their_best_split():
+    options = {"arms": ["a", "b"], "budget": 100.0, "b": 0.5, "c": 0.5, "sigma": {"a": 0.5, "b": 0.1},
+               "policy": "recommended"}  # fmt: skip
+    found = preview(options, centre=1.0, spread=0.2)
+    assert 0.5 < found.optimum < 1.0
+    assert 0.0 < found.gain[-1] < found.ceiling[-1]
+    assert found.even == pytest.approx(50 * 100.0, rel=0.1)  # an even part brings what was said
+    assert abs(found.found - found.optimum) < 0.2
 
 
 # Who may do what

@@ -131,7 +131,7 @@ def _change_arm(campaign: Campaign, action: str, arm: str, form: FormData) -> st
     if action == "add":
         if not arm:
             raise InvalidValue("The new arm needs a name.")
-        campaign.add_arm(arm, *bounds)
+        campaign.add_arm(arm, *bounds, sigma=optional(text(form, "sigma"), f"σ of '{arm}'"))
         return f"{arm} was added: the next split gives it a try."
     if action == "bound":
         campaign.bound_arm(arm, *bounds)
