@@ -1,5 +1,6 @@
 """Random interleavings of everything one can do to an allocator, against a plain list of what happened."""
 
+import dataclasses
 import json
 import math
 
@@ -18,8 +19,11 @@ POLICIES = (
     ap.SuccessiveElimination(b=0.6, sigma=0.2, horizon=60),
     ap.EpsilonGreedy(b=0.9),
     ap.UCB(),
+    ap.Matching(b=0.4, c=0.6),
+    ap.Recommended(b=0.75, c=0.5),
 )
 NAMES = ("a", "b", "c", "d", "e", "f")
+LEVELS = {name: 0.1 * 3.0**place for place, name in enumerate(NAMES)}
 outcomes = st.floats(-1e6, 1e6).map(lambda value: value + 0.0)  # no negative zero: it equals zero
 
 
@@ -43,9 +47,9 @@ class Model:
             if any(amount > 0 and arm not in told for arm, amount in amounts.items())
         ]
 
-    def sums(self, b, half_life):
-        """The eight sums of every arm, taken in afresh and in order."""
-        past = Statistics(len(self.state), b, half_life)
+    def sums(self, b, half_life, c):
+        """The nine sums of every arm, taken in afresh and in order."""
+        past = Statistics(len(self.state), b, half_life, c)
         for number, (amounts, told) in self.tickets.items():
             past.advance()
             spent = [amounts.get(arm, 0.0) for arm in self.state]
@@ -61,9 +65,13 @@ class Interleavings(RuleBasedStateMachine):
         whole=st.booleans(),
         half_life=st.sampled_from([None, None, 2.5]),
         seed=st.integers(0, 2**32),
+        per_arm=st.booleans(),
     )
-    def begin(self, policy, arms, whole, half_life, seed):
+    def begin(self, policy, arms, whole, half_life, seed, per_arm):
         self.whole, self.half_life = whole, half_life
+        self.per_arm = per_arm and "sigma" in policy.parameters
+        if self.per_arm:
+            policy = dataclasses.replace(policy, sigma=tuple(LEVELS[name] for name in NAMES[:arms]))
         self.allocator = ap.Allocator(policy, NAMES[:arms], seed=seed, whole=whole, half_life=half_life)
         self.model = Model(NAMES[:arms])
 
@@ -176,7 +184,8 @@ class Interleavings(RuleBasedStateMachine):
     @rule(minimum=st.sampled_from([0.0, 0.0, 0.1, 0.4]), maximum=st.sampled_from([1.0, 0.5]))
     def add(self, minimum, maximum):
         arm = NAMES[len(self.model.state)]
-        if self.attempt(self.allocator.add_arm, arm, minimum, maximum):
+        own = {"sigma": LEVELS[arm]} if self.per_arm else {}
+        if self.attempt(self.allocator.add_arm, arm, minimum, maximum, **own):
             self.model.state[arm], self.model.bounds[arm] = "active", (minimum, maximum)
 
     @rule(data=st.data(), verb=st.sampled_from(["pause", "resume", "remove", "add"]))
@@ -232,7 +241,7 @@ class Interleavings(RuleBasedStateMachine):
         if not hasattr(self, "allocator"):
             return
         held = Statistics.from_dict(json.loads(self.allocator.to_json())["statistics"]).sums()
-        expected = self.model.sums(self.allocator.b, self.half_life)
+        expected = self.model.sums(self.allocator.b, self.half_life, self.allocator.c)
         for name, mine, theirs in zip(held._fields, held, expected):
             assert np.array_equal(mine, theirs), name
 
@@ -243,6 +252,11 @@ class Interleavings(RuleBasedStateMachine):
         assert sorted(self.allocator.open_tickets) == self.model.open
         assert self.allocator.period == len(self.model.tickets)
         assert list(self.allocator.arms) == [arm for arm, state in self.model.state.items() if state != "removed"]
+        if self.per_arm:  # each arm with its own, whatever came and went
+            assert self.allocator.sigma == {arm: LEVELS[arm] for arm in self.model.state}
+            assert self.allocator.policy.sigma == tuple(LEVELS[arm] for arm in self.model.state)
+            beliefs = self.allocator.beliefs()
+            assert beliefs.sigma == {arm: LEVELS[arm] for arm in self.allocator.arms}
 
 
 Interleavings.TestCase.settings = settings(deadline=None, max_examples=60, stateful_step_count=40)

@@ -310,17 +310,17 @@ class Allocator:
         """
         arms = self._arms.with_arm(name, minimum, maximum)
         count, index = len(arms.names), arms.index(name)
-        policy, levels = self.policy, self.sigma
-        policy_levels = getattr(policy, "sigma", None)
-        if isinstance(levels, Mapping) or isinstance(policy_levels, tuple):
-            if sigma is not None or index >= self._past.arms:
-                if sigma is None:
-                    raise InvalidValue(f"`sigma` must be given for '{name}', as every arm has its own.")
+        levels, policy = self.sigma, self.policy
+        own = getattr(policy, "sigma", None)
+        if isinstance(levels, Mapping) or isinstance(own, tuple):
+            if sigma is None and count > self._past.arms:
+                raise InvalidValue(f"`sigma` must be given for '{name}', as every arm has its own.")
+            if sigma is not None:
                 level = validation.number("sigma", sigma, above=0.0)
                 levels = {**levels, name: level} if isinstance(levels, Mapping) else levels
-                if isinstance(policy_levels, tuple):
-                    own = (*policy_levels[:index], level, *policy_levels[index + 1 :])
-                    policy = dataclasses.replace(policy, sigma=own)  # type: ignore[type-var]
+                if isinstance(own, tuple):
+                    told = (*own[:index], level, *own[index + 1 :])
+                    policy = dataclasses.replace(policy, sigma=told)  # type: ignore[type-var]
         elif sigma is not None:
             raise validation.refuse("sigma", "left out where the arms do not have one each", sigma)
         if count > len(self._memory):

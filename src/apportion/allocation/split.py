@@ -101,7 +101,8 @@ class Split(Table):
     @property
     def note(self) -> str:  # type: ignore[override]
         """What the policy does."""
-        rule = f"{type(self._policy).__name__} {self._policy.rule}." if self._policy.rule else ""
+        rule = (self.beliefs.c < 1.0 and self._policy.bent_rule) or self._policy.rule
+        rule = f"{type(self._policy).__name__} {rule}." if rule else ""
         learned = self.beliefs.learned
         return rule if learned is None else f"{rule} {learned.sentence}".strip()
 

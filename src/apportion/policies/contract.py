@@ -90,6 +90,8 @@ class Policy:
 
     rule: ClassVar[str] = ""
     """What the policy does, in one plain sentence for the people whose budget it is."""
+    bent_rule: ClassVar[str] = ""
+    """What it does where returns diminish (c < 1); empty where it is the same."""
     needs: ClassVar[str] = ""
     """Where the policy cannot run, in a sentence; empty where it runs everywhere."""
     Record: ClassVar[type]

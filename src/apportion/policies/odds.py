@@ -187,6 +187,8 @@ class Matching(InformationMatching):
 
     c: float = parameter(RETURN_EXPONENT, default=1.0)
 
+    bent_rule = "makes the split that is best on average over what the arms may return"
+
     class Record(NamedTuple):
         """The parameters with tilt and floor resolved; `normals` are the fixed draws, where c < 1."""
 

@@ -87,6 +87,7 @@ class Thompson(Policy):
     c: float = parameter(RETURN_EXPONENT, default=1.0)
 
     rule = "puts everything on one arm, drawn with its probability of being best"
+    bent_rule = "makes the split that is best if one draw of what the arms may return were true"
     reads = InformationSums
     randomised = True
 

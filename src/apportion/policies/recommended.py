@@ -65,6 +65,7 @@ class Recommended(Policy):
     horizon: int | None = parameter(HORIZON, default=None)
 
     rule = "divides by each arm's odds of beating the leader, or pools where small shares tell too little"
+    bent_rule = "makes the split that is best for what the arms may return, as far as that is known"
 
     class Record(NamedTuple):
         """The exponents, and which half of the rule applies. `scale` is the largest σ_i, `variances` (σ_i/scale)²."""
