@@ -178,6 +178,9 @@ def test_where_half_of_thompson_is_out_of_reach_for_any_policy():
 def test_what_cannot_be_is_refused():
     with pytest.raises(InvalidValue, match="`noise` must be gaussian"):
         theory.least_regret(replace(world(), noise="rademacher"), 10)
+    for other in (replace(world(), c=0.5), ap.Saturating((1.0, 0.5), 1.0, b=0.5)):
+        with pytest.raises(InvalidValue, match="`instance` must be an apportion.Instance with c = 1 and one sigma"):
+            theory.least_regret(other, 10)
     with pytest.raises(InvalidValue, match="`horizon` must be"):
         theory.least_regret(world(), 0)
     with pytest.raises(InvalidValue, match="`steps` must be"):

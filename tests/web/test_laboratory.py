@@ -185,6 +185,16 @@ def test_a_guarantee_is_shown_where_a_theorem_covers_the_case(kind):
     assert guaranteed_regret(kind, **setting, proxy=math.inf) is None
 
 
+def test_bent_returns_and_a_sigma_per_arm_are_played_without_the_bounds_of_the_paper():
+    instance = {"means": [1.0, 0.5], "b": 0.5, "c": 0.75, "sigma": [0.2, 0.4]}
+    plan = read_experiment(
+        {"instance": instance, "policies": [{"name": "Uniform"}], "horizon": 20, "replications": 2, "seed": 1}
+    )
+    assert plan.instances == (ap.Instance((1.0, 0.5), 0.5, (0.2, 0.4), 0.75),)
+    assert "b=0.5, sigma=(0.2, 0.4), c=0.75)" in findings.python(plan)
+    assert findings.bounds(plan, np.arange(1, 21), ["Uniform()"]) == []
+
+
 def test_a_guarantee_is_shown_for_noise_within_the_sigma_that_the_policy_was_given():
     def guarantees(noise):
         world = ap.Instance((1.0, 0.5, 0.5), b=0.8, sigma=2.0, noise=noise)
@@ -312,6 +322,10 @@ REFUSED = [
     ({"instance": {**WORLD, "means": [1.0]}}, "`means` must be 2 to 200 numbers, one per arm; got '1 of them'."),
     ({"instance": {**WORLD, "means": [1.0, "x"]}}, "`means[1]` must be a number, finite; got 'x'."),
     ({"instance": {**WORLD, "noise": "cauchy"}}, "`noise`"),
+    ({"instance": {**WORLD, "noise": "antigravity:Cosine"}}, "`noise` must be one of 'gaussian'"),
+    ({"instance": {**WORLD, "noise": {"name": "antigravity:Cosine"}}}, "`noise` must be one of 'gaussian'"),
+    ({"instance": {**WORLD, "c": 1.5}}, "`c` must be a number in (0, 1]; got 1.5."),
+    ({"instance": {**WORLD, "sigma": [1.0]}}, "`sigma` must be a number, or one per arm"),
     (
         {"instance": {"family": "linear", "arms": 10**9, "gap": 1, "b": 0.5}},
         "`arms` must be a whole number in [2, 200]",

@@ -60,6 +60,10 @@ def least_regret(instance: Instance, horizon: int, *, steps: int = 1_000) -> flo
     0.0
     """
     horizon, steps = whole("horizon", horizon, low=1), whole("steps", steps, low=0)
+    if not isinstance(instance, Instance) or instance.c < 1.0 or isinstance(instance.sigma, tuple):
+        raise refuse(
+            "instance", "an apportion.Instance with c = 1 and one sigma", getattr(instance, "label", instance)
+        )
     if not isinstance(instance.noise, Gaussian):
         raise refuse("noise", "gaussian: other noise can give an arm away at once", instance.noise.name)
     means, counts = np.unique(np.asarray(instance.means), return_counts=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -123,7 +124,10 @@ def facts_of(data: Any, index: int, label: str) -> dict[str, Any]:
 
 
 def _noise_proxy(described: Any) -> float:
-    """The proxy of the family that was written down; of a family that is not ours nothing is known."""
+    """The proxy of the family that was written down; of a user's family nothing is known before it is imported."""
+    name = described.get("name") if isinstance(described, Mapping) else described
+    if isinstance(name, str) and ":" in name and name.partition(":")[0] not in sys.modules:
+        return math.inf
     try:
         return noise_family(described).proxy
     except InvalidValue:

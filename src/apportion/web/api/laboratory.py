@@ -33,7 +33,8 @@ class World(RequestModel):
     arms: int | None = field("With a family: how many arms.", example=None, default=None)
     gap: float | None = field("With a family: the gap.", example=None, default=None)
     b: float = field("How the noise grows with the share.", example=0.75, minimum=0, maximum=1)
-    sigma: float = field("The scale of the noise.", example=1.0, default=1.0, exclusiveMinimum=0)
+    c: float = field("How returns grow with the share: below 1 they diminish.", example=1.0, default=1.0)
+    sigma: float | list[float] = field("The scale of the noise: a number, or one per arm.", example=1.0, default=1.0)
     noise: str | dict[str, Any] = field(
         "gaussian, uniform, rademacher, bernoulli, batch, laplace or student; or an object with name and parameters.",
         example="gaussian", default="gaussian",

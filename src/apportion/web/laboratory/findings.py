@@ -60,6 +60,7 @@ def python(plan: Plan) -> str:
     """The lines that give the same numbers anywhere."""
     world = plan.instances[0]
     sigma = "" if world.sigma == 1.0 else f", sigma={world.sigma!r}"
+    bent = "" if world.c == 1.0 else f", c={world.c!r}"
     noise = "" if world.noise.name == "gaussian" else f", noise={world.noise.describe()!r}"
     listed = []
     for entry in plan.describe()["policies"]:
@@ -68,7 +69,7 @@ def python(plan: Plan) -> str:
     policies = "".join(f"    {entry},\n" for entry in listed)
     common = ", common=True" if plan.common else ""
     return (
-        f"import apportion as ap\n\nworld = ap.Instance(means={world.means!r}, b={world.b!r}{sigma}{noise})\n"
+        f"import apportion as ap\n\nworld = ap.Instance(means={world.means!r}, b={world.b!r}{sigma}{bent}{noise})\n"
         f"policies = [\n{policies}]\n"
         f"result = ap.simulate(\n    policies, world, horizon={plan.horizon}, replications={plan.replications}, "
         f"seed={plan.seed},\n    periods={MARKS}, record={plan.variables!r}{common},\n)\nprint(result.summary())\n"
@@ -103,6 +104,8 @@ def bounds(plan: Plan, periods: Any, labels: list[str]) -> list[dict[str, Any]]:
     world = plan.instances[0]
     setting: dict[str, Any] = {"b": world.b, "sigma": world.sigma}
     found: list[dict[str, Any]] = []
+    if world.c < 1.0 or isinstance(world.sigma, tuple):  # the theorems are about the law of the paper
+        return found
     if world.noise.name == "gaussian":
         lower = [
             theory.minimax_lower_bound(world.arms, int(t), **setting) if t >= world.arms else math.nan

@@ -9,6 +9,7 @@ from typing import Any
 from apportion._common import validation
 from apportion.errors import InvalidValue
 from apportion.model.law import Instance
+from apportion.model.noise import FAMILIES, Gaussian
 from apportion.policies import POLICIES, find_policy
 from apportion.simulation.candidates import Informed
 from apportion.simulation.families import means_of
@@ -68,10 +69,12 @@ def _mapping(name: str, given: Any, known: tuple[str, ...]) -> Mapping[str, Any]
 
 def _instance(given: Any) -> Instance:
     """A world by its means, or by a family with the number of arms and a gap."""
-    entry = dict(_mapping("instance", given, ("means", "family", "arms", "gap", "b", "sigma", "noise")))
+    entry = dict(_mapping("instance", given, ("means", "family", "arms", "gap", "b", "c", "sigma", "noise")))
     if "family" in entry:
         entry["arms"] = validation.whole("arms", entry.get("arms"), low=2, high=MOST_ARMS)
         entry["means"] = means_of(entry.pop("family"), entry.pop("arms"), entry.pop("gap", None))
+    noise = entry.get("noise", Gaussian.name)  # by name only: an import path would run what a visitor asks for
+    validation.choice("noise", noise.get("name") if isinstance(noise, Mapping) else noise, tuple(FAMILIES))
     means = entry.get("means")
     if isinstance(means, list) and not 2 <= len(means) <= MOST_ARMS:
         raise validation.refuse("means", f"2 to {MOST_ARMS} numbers, one per arm", f"{len(means)} of them")

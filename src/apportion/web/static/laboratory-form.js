@@ -53,6 +53,7 @@ function usePreset() {
   at("means").value = chosen.means.join(", ");
   at("b").value = at("b-range").value = chosen.b;
   at("sigma").value = chosen.sigma;
+  at("c").value = 1;
   at("horizon").value = chosen.horizon;
   at("noise").value = "gaussian";
   showNoise();
@@ -213,8 +214,12 @@ function readPolicy(item) {
 export function read() {
   const noise = { name: at("noise").value };
   for (const input of at("noise-fields").querySelectorAll("input")) noise[input.dataset.noise] = typed(input.value);
+  const sigma = at("sigma").value;
   return {
-    instance: { means: list(at("means").value), b: typed(at("b").value), sigma: typed(at("sigma").value), noise },
+    instance: {
+      means: list(at("means").value), b: typed(at("b").value), c: typed(at("c").value),
+      sigma: sigma.includes(",") ? list(sigma) : typed(sigma), noise,
+    },
     policies: [...at("policies").children].map(readPolicy),
     horizon: typed(at("horizon").value),
     replications: typed(at("replications").value),
@@ -230,7 +235,8 @@ export function fill(definition) {
   usePreset();
   at("means").value = world.means.join(", ");
   at("b").value = at("b-range").value = world.b;
-  at("sigma").value = world.sigma ?? 1;
+  at("sigma").value = [world.sigma ?? 1].flat().join(", ");
+  at("c").value = world.c ?? 1;
   at("noise").value = (world.noise && world.noise.name) || "gaussian";
   showNoise(world.noise);
   at("policies").replaceChildren();
