@@ -10,6 +10,7 @@ import apportion as ap
 from apportion.campaigns.files import restore_json
 from apportion.campaigns.forecast import backtest, forecast
 from apportion.campaigns.history_files import Observation
+from apportion.campaigns.report import campaign_page
 from apportion.campaigns.status import expected_regret, marginal_heading, return_heading
 from apportion.campaigns.tables import split_rows, status_rows
 from apportion.model.response import best_values, optimal_split, value
@@ -197,3 +198,42 @@ def test_what_is_known_survives_plain_data(bent):
     content = json.loads(json.dumps(bent.status().to_dict(), default=str))
     assert content["settings"]["sigma"] == SIGMA
     assert not math.isnan(content["arms"][0]["marginal"])
+
+
+def test_the_report_speaks_of_the_first_and_the_next_unit(bent):
+    html = campaign_page(play(bent)).html()
+    assert "Return of the first EUR, of each arm" in html
+    assert "Return of the next EUR" in html
+
+
+def test_a_history_brings_no_arm_without_its_sigma(bent, tmp_path):
+    file = tmp_path / "history.csv"
+    file.write_text("date,arm,amount,outcome\n2026-01-01,search,10,5\n2026-01-01,radio,20,7\n")
+    with pytest.raises(ap.InvalidValue, match="`sigma` must be given for 'radio'"):
+        bent.import_history(file, add_arms=True)
+    assert (bent.version, bent.period) == (1, 0)
+    bent.add_arm("radio", sigma=1.0)
+    assert bent.import_history(file).rows == 2
+    assert bent.check().exact
+
+
+def test_one_change_under_a_key_is_done_once(bent):
+    for _ in range(2):
+        bent.add_arm("radio", sigma=2.0, key="radio")
+        bent.change(c=0.7, sigma={**SIGMA, "radio": 3.0}, key="law")
+    assert bent.version == 3
+    with pytest.raises(ap.Conflict):
+        bent.add_arm("radio", sigma=3.0, key="radio")
+
+
+@pytest.mark.parametrize("options", [{"window": 3}, {"half_life": 2.0}, {"robust": True}])
+def test_corrections_are_exact_whatever_counts(bent, options):
+    play(bent, 4)
+    bent.change(**options)
+    before = bent.beliefs().columns()
+    bent.amend(3, {"search": 99.0})
+    assert bent.beliefs().columns() != before
+    line = next(line for line in bent.history(3, 3) if line.arm == "search")
+    bent.amend(3, {"search": line.corrections[-1]["outcome"]})
+    assert bent.beliefs().columns() == before
+    assert bent.check().exact

@@ -353,7 +353,10 @@ def test_the_report_shows_what_was_really_spent(sqlite):
 
 
 def test_a_picture_of_tickets_has_whole_numbers_below_it():
-    for figure in (_shares([1, 2, 3], {"a": {1: 0.5, 2: 0.25, 3: 1.0}}), _means([(1, {}), (3, {})], [])):
+    for figure in (
+        _shares([1, 2, 3], {"a": {1: 0.5, 2: 0.25, 3: 1.0}}),
+        _means([(1, {}), (3, {})], [], "Return per EUR"),
+    ):
         axes = figure.axes[0]
         axes.set_xlim(1, 4)
         assert all(float(tick).is_integer() for tick in axes.get_xticks())

@@ -12,6 +12,7 @@ from apportion.allocation.beliefs import Beliefs
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.events import now
 from apportion.campaigns.history import Line
+from apportion.campaigns.status import return_heading
 from apportion.campaigns.tables import Rows, history_rows, setting_rows, split_rows, status_rows
 from apportion.reporting.html import Page
 
@@ -90,8 +91,9 @@ def _pictures(page: Page, campaign: Campaign, lines: Sequence[Line]) -> None:
     page.figure(_shares(tickets, shares), "What was spent, as shares; each step is a split.")
     moments = campaign.beliefs_over_time(max(1, campaign.period // MOST_MOMENTS))
     if len(moments) > 1:
-        caption = "Return per unit of each arm, with its likely range as it was known then."
-        page.figure(_means(moments, names), caption)
+        heading = return_heading(campaign.settings)
+        caption = f"{heading}, of each arm, with its likely range as it was known then."
+        page.figure(_means(moments, names, heading), caption)
 
 
 def _figure(title: str) -> tuple[Figure, Any]:
@@ -120,8 +122,8 @@ def _shares(tickets: list[int], shares: dict[str, dict[int, float]]) -> Figure:
     return figure
 
 
-def _means(moments: list[tuple[int, Beliefs]], names: list[str]) -> Figure:
-    figure, axes = _figure("Return per unit over time")
+def _means(moments: list[tuple[int, Beliefs]], names: list[str], heading: str) -> Figure:
+    figure, axes = _figure(_safe(f"{heading} over time"))
     for name in names:
         found = [(period, beliefs[name]) for period, beliefs in moments if name in beliefs]
         known = [(period, belief) for period, belief in found if not math.isnan(belief.mean)]
@@ -132,7 +134,7 @@ def _means(moments: list[tuple[int, Beliefs]], names: list[str]) -> Figure:
         (line,) = axes.plot(periods, means, label=_safe(name))
         if all(map(math.isfinite, (*low, *high))):
             axes.fill_between(periods, low, high, color=line.get_color(), alpha=0.12, linewidth=0)
-    axes.set(xlabel="ticket", ylabel="return per unit")
+    axes.set(xlabel="ticket", ylabel=_safe(heading))
     if axes.lines:
         heights = [float(height) for line in axes.lines for height in line.get_ydata()]
         lowest, highest = min(heights), max(heights)

@@ -85,7 +85,7 @@ function preview() {
   draw(document.getElementById("preview-gain"), [
     ...band("this campaign", periods, data.gain_low, data.gain_high, own, "own"),
     { name: "this campaign", x: periods, y: data.gain, mode: "lines", line: { color: own, width: 2.4 }, ...words("gain") },
-    { name: "knowing the best arm", x: periods, y: data.ceiling, mode: "lines", line: { color: colour("var(--faint)"), width: 1.6, dash: "dot" }, ...words("ceiling") },
+    { name: "knowing the best split", x: periods, y: data.ceiling, mode: "lines", line: { color: colour("var(--faint)"), width: 1.6, dash: "dot" }, ...words("ceiling") },
   ], { xaxis: { title: "period" }, yaxis: { title: "beyond an even split", rangemode: "tozero" }, ...LOW });
 }
 
