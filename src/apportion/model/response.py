@@ -93,8 +93,8 @@ def best_value(means: Any, c: float, budget: float) -> float:
 def best_values(means: Floats, c: float, budget: float) -> Floats:
     """V(M) for each row of `means`: `best_value` of many means at once.
 
-    >>> best_values(np.array([[2.0, 1.0, -1.0], [-2.0, -1.0, -3.0]]), 0.5, 4.0).round(12)
-    array([ 4.472136, -2.      ])
+    >>> best_values(np.array([[2.0, 1.0, -1.0], [-2.0, -1.0, -3.0]]), 0.5, 5.0).round(6)
+    array([ 5.      , -2.236068])
     """
     best = means.max(axis=1)
     if c == 1.0:

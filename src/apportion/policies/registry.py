@@ -79,7 +79,7 @@ def parameters(policy: str | type[Policy]) -> tuple[Parameter, ...]:
     """The parameters of a policy: name, what is allowed, default, and a few words for people.
 
     >>> [(parameter.name, parameter.default) for parameter in parameters("UCB")]
-    [('sigma', 1.0), ('index', 'ucb1'), ('horizon', None)]
+    [('sigma', 1.0), ('index', 'ucb1'), ('horizon', None), ('c', 1.0)]
     >>> parameters("Odds")[0].allowed
     'a number in [0, 1]'
     """
