@@ -14,7 +14,7 @@ import pytest
 from own_worlds import Capped, Cosine, Threshold
 
 import apportion as ap
-from apportion.errors import InvalidValue
+from apportion.errors import IncompatibleState, InvalidValue
 from apportion.model.noise import noise_family
 from apportion.model.worlds import world_from_dict
 from apportion.simulation.definition import read_definition
@@ -22,6 +22,7 @@ from apportion.simulation.engines.dense import Dense
 from apportion.simulation.engines.records import empty_traces
 from apportion.simulation.engines.streams import streams
 from apportion.simulation.sweep import run_sweep
+from apportion.simulation.task import Task, run_packed
 from apportion.testing import WORLD_CHECKS, ContractBroken, check_world
 
 OWN = Path(own_worlds.__file__)
@@ -79,6 +80,18 @@ def test_other_processes_play_it_to_the_last_bit():
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         there = ap.simulate(ap.Uniform(), worlds, executor=pool, **options)
     np.testing.assert_array_equal(here.regret.values, there.regret.values)
+
+
+def test_what_a_notebook_defines_is_refused_on_a_cluster(monkeypatch):
+    class Notebook(Capped):
+        """A world that no worker can import."""
+
+    for cls in (Notebook, Notebook.Record):
+        monkeypatch.setattr(cls, "__module__", "__main__")
+    task = Task(ap.Uniform(), Notebook(RATES), 5, (5,), ("regret",), 1, 0, 1)
+    packed = pytest.importorskip("cloudpickle").dumps(task)
+    with pytest.raises(IncompatibleState, match="Notebook must be in a file that the workers can import, not in"):
+        run_packed(packed, "")
 
 
 def test_noise_of_ones_own_survives():

@@ -179,7 +179,7 @@ def test_what_cannot_be_is_refused():
     with pytest.raises(InvalidValue, match="`noise` must be gaussian"):
         theory.least_regret(replace(world(), noise="rademacher"), 10)
     for other in (replace(world(), c=0.5), ap.Saturating((1.0, 0.5), 1.0, b=0.5)):
-        with pytest.raises(InvalidValue, match="`instance` must be an apportion.Instance with c = 1 and one sigma"):
+        with pytest.raises(InvalidValue, match=r"`instance` must be an apportion\.Instance with c = 1 and one sigma"):
             theory.least_regret(other, 10)
     with pytest.raises(InvalidValue, match="`horizon` must be"):
         theory.least_regret(world(), 0)

@@ -6,6 +6,7 @@ import functools
 import hashlib
 import json
 import pickle
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -109,7 +110,13 @@ def run_elsewhere(task: Task, code: str) -> Arrays:
 
 def run_packed(packed: bytes, code: str) -> Arrays:
     """`run_elsewhere` for a task that was pickled."""
-    return run_elsewhere(pickle.loads(packed), code)
+    task: Task = pickle.loads(packed)
+    for cls in task.classes:  # what a notebook defines arrives here as a copy, which compiled code does not know
+        if cls.__module__ == "__main__" and getattr(sys.modules["__main__"], cls.__qualname__, None) is not cls:
+            raise IncompatibleState(
+                f"{cls.__qualname__} must be in a file that the workers can import, not in __main__"
+            )
+    return run_elsewhere(task, code)
 
 
 def code_version(task: Task) -> str:
