@@ -6,6 +6,11 @@ import apportion as ap
 from apportion.policies import POLICIES
 from apportion.testing import POLICY_CHECKS
 
+
+def levels(arms):
+    return tuple(0.4 + 0.2 * (arm % 5) for arm in range(arms))
+
+
 CASES = {
     "elimination printed": ap.SuccessiveElimination(b=0.75, radius="printed", horizon=100),
     "elimination corrected": ap.SuccessiveElimination(b=0.75, horizon=100),
@@ -42,6 +47,17 @@ CASES = {
     "adaptive at 3/4": ap.AdaptiveElimination(b=0.75),
     "adaptive at 1/2": ap.AdaptiveElimination(b=0.5, scale=0.5),
     "adaptive at 1": ap.AdaptiveElimination(b=1.0),
+    "oracle, bent": lambda arms: ap.Oracle(means=tuple(float(arm % 7) for arm in range(arms)), c=0.8),
+    "thompson, bent": ap.Thompson(b=0.5, c=0.7),
+    "matching, bent": ap.Matching(b=0.5, c=0.7),
+    "matching, bent and pooled": ap.Matching(b=0.2, c=0.9),
+    "recommended, bent": ap.Recommended(b=0.5, c=0.7),
+    "recommended, nearly straight": ap.Recommended(b=0.75, c=0.99, horizon=100),
+    "recommended, bent and pooled": ap.Recommended(b=0.1, c=0.9),
+    "recommended, bent, a sigma per arm": lambda arms: ap.Recommended(b=0.5, sigma=levels(arms), c=0.6),
+    "odds, a sigma per arm": lambda arms: ap.Odds(b=0.75, sigma=levels(arms)),
+    "elimination, a sigma per arm": lambda arms: ap.SuccessiveElimination(b=0.75, sigma=levels(arms), horizon=100),
+    "ucb, a sigma per arm": lambda arms: ap.UCB(sigma=levels(arms)),
 }
 
 

@@ -9,14 +9,14 @@ mean of the splits of many draws does not.
 import math
 from functools import cache
 from statistics import NormalDist
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from apportion._common.compiled import kernel
 from apportion.model.response import best_shares
 from apportion.model.sums import Floats
-from apportion.policies.shared import power_floor, share_by_weight
+from apportion.policies.shared import share_by_weight
 
 # Draws come in antithetic pairs, z and −z: what is linear in the errors cancels.
 PAIRS: Final = 16
@@ -24,6 +24,10 @@ PAIRS: Final = 16
 LARGEST_TABLE: Final = 512
 # No share falls below about t^(−α)/K: what it costs adds up to a finite sum.
 FLOOR_EXPONENT: Final = 1.5
+# How much of the noise is taken out of the spread of the means, and which part of it stays; chosen by simulation.
+_CORRECTION: Final = 0.1
+_LEAST_UNEXPLAINED: Final = 0.3
+_LEAST_DEGREES: Final = 1e-12
 
 
 def antithetic_normals(arms: int) -> Floats:
@@ -56,68 +60,97 @@ def known_arms(information: Any) -> Any:
     return known[:count]
 
 
-class DrawRule(NamedTuple):
-    """What is known besides the sums: the exponent c, the σ_i, and the exponents of the floor and of the tilt."""
-
-    c: float
-    sigma: Any
-    tilt: float
-    floor: float
-
-
 @kernel
-def split_by_draws(
-    rule: Any, number: int, normals: Any, information: Any, score: Any, left: float, shares: Any
-) -> None:
-    """Divide `left` over the observed arms: the mean of the best splits for the draws of `normals`, with a floor.
-
-    Normals belong to the rank of an arm by its mean, not to its number: the order in which arms are named is nothing
-    that a split may depend on.
-    """
-    known = known_arms(information)
+def beliefs_of(known: Any, sigma: Any, information: Any, score: Any) -> Any:
+    """The mean and the standard deviation of each known arm: μ* and σ_i/√B."""
     means, deviations = np.empty(len(known)), np.empty(len(known))
     for index in range(len(known)):
         arm = known[index]
         means[index] = score[arm] / information[arm]
-        deviations[index] = rule.sigma[arm] / math.sqrt(information[arm])
+        deviations[index] = sigma[arm] / math.sqrt(information[arm])
+    return means, deviations
+
+
+@kernel
+def mean_of_splits(means: Any, deviations: Any, c: float, normals: Any) -> Any:
+    """The mean of the best splits for the draws of `normals`; it adds up to 1.
+
+    Normals belong to the rank of an arm by its mean, not to its number: the order in which arms are named is nothing
+    that a split may depend on.
+    """
+    arms, pairs = len(means), normals.shape[1]
     order = np.argsort(-means, kind="mergesort")
-    draw, split, total = np.empty(len(known)), np.empty(len(known)), np.zeros(len(known))
-    for pair in range(normals.shape[1]):
+    draw, split, total = np.empty(arms), np.empty(arms), np.zeros(arms)
+    for pair in range(pairs):
         for sign in (-1.0, 1.0):
-            for rank in range(len(known)):
-                index = order[rank]
-                draw[index] = means[index] + sign * deviations[index] * normals[rank % len(normals), pair]
-            best_shares(draw, rule.c, split)
-            for index in range(len(known)):
-                total[index] += split[index]
-    write_weights(rule, number, known, total, information, left, shares)
+            for rank in range(arms):
+                arm = order[rank]
+                draw[arm] = means[arm] + sign * deviations[arm] * normals[rank % len(normals), pair]
+            best_shares(draw, c, split)
+            for arm in range(arms):
+                total[arm] += split[arm]
+    for arm in range(arms):
+        total[arm] /= 2.0 * pairs
+    return total
 
 
 @kernel
-def split_of_one_draw(
-    rule: Any, number: int, information: Any, score: Any, left: float, rng: Any, shares: Any
-) -> None:
-    """Divide `left` over the observed arms: the best split for one fresh draw."""
-    known = known_arms(information)
-    draw, split = np.empty(len(known)), np.empty(len(known))
-    for index in range(len(known)):
-        arm = known[index]
-        deviation = rule.sigma[arm] / math.sqrt(information[arm])
-        draw[index] = score[arm] / information[arm] + deviation * rng.standard_normal()
-    best_shares(draw, rule.c, split)
-    write_weights(rule, number, known, split, information, left, shares)
+def split_of_one_draw(means: Any, deviations: Any, c: float, rng: Any) -> Any:
+    """The best split for one fresh draw."""
+    draw, split = np.empty(len(means)), np.empty(len(means))
+    for arm in range(len(means)):
+        draw[arm] = means[arm] + deviations[arm] * rng.standard_normal()
+    best_shares(draw, c, split)
+    return split
 
 
 @kernel
-def write_weights(
-    rule: Any, number: int, known: Any, weights: Any, information: Any, left: float, shares: Any
-) -> None:
-    """From weights of the known arms, to the power of the tilt, to their shares of `left`."""
+def write_shares(known: Any, weights: Any, floor: float, information: Any, left: float, shares: Any) -> None:
+    """Give `left` to the known arms by their weights, none of them less than about `floor`."""
     largest = 0
     for index in range(len(known)):
         if weights[index] > weights[largest]:
             largest = index
     for index in range(len(known)):
-        weight = weights[index] / weights[largest]
-        shares[known[index]] = weight if rule.tilt == 1.0 else weight**rule.tilt
-    share_by_weight(shares, information, left, power_floor(number, rule.floor, len(shares)), known[largest])
+        shares[known[index]] = weights[index] / weights[largest]
+    share_by_weight(shares, information, left, floor, known[largest])
+
+
+@kernel
+def shrink(means: Any, deviations: Any) -> None:
+    """Draw means and deviations towards what the arms have in common, in place: empirical Bayes.
+
+    Arms are taken as draws from N(g, τ²): each mean moves by the part k = d²/(d² + τ²) of its way to g, and its
+    variance is d²·(1 − k) + k²·Var(g). τ² is the spread of the means that their errors d do not explain (DerSimonian
+    and Laird, with a tenth of the correction, and at least 30% of the spread). An arm that is hardly known is
+    as good as the others until it shows that it is not: it is not forgotten.
+    """
+    arms = len(means)
+    least = math.inf
+    for arm in range(arms):
+        least = min(least, deviations[arm])
+    weights, squares, centre = 0.0, 0.0, 0.0
+    for arm in range(arms):
+        weight = (least / deviations[arm]) ** 2
+        weights += weight
+        squares += weight * weight
+        centre += weight * means[arm]
+    centre /= weights
+    spread = 0.0
+    for arm in range(arms):
+        spread += (least / deviations[arm] * (means[arm] - centre)) ** 2
+    degrees = weights - squares / weights
+    if not degrees > _LEAST_DEGREES:  # one arm, or one that is known so much better that it has nothing to learn
+        return
+    unexplained = max(spread - _CORRECTION * (arms - 1) * least * least, _LEAST_UNEXPLAINED * spread) / degrees
+    weights, centre = 0.0, 0.0
+    for arm in range(arms):
+        variance = deviations[arm] * deviations[arm] + unexplained
+        weights += 1.0 / variance
+        centre += means[arm] / variance
+    centre /= weights
+    for arm in range(arms):
+        variance = deviations[arm] * deviations[arm]
+        part = variance / (variance + unexplained)
+        means[arm] += part * (centre - means[arm])
+        deviations[arm] = math.sqrt(variance * (1.0 - part) + part * part / weights)

@@ -20,10 +20,12 @@ from apportion.model.sums import Floats, InformationSums
 from apportion.policies.contract import Policy
 from apportion.policies.draws import (
     FLOOR_EXPONENT,
-    DrawRule,
     antithetic_normals,
-    split_by_draws,
+    beliefs_of,
+    known_arms,
+    mean_of_splits,
     split_of_one_draw,
+    write_shares,
 )
 from apportion.policies.parameters import (
     FLOOR,
@@ -218,11 +220,17 @@ class Matching(InformationMatching):
         left = open_shares(sums.information, shares)
         if self.c < 1.0:
             if left > 0.0:
-                rule = DrawRule(self.c, self.sigma, self.tilt, self.floor)
+                known = known_arms(sums.information)
+                means, deviations = beliefs_of(known, self.sigma, sums.information, sums.score)
                 if self.pool:
-                    split_of_one_draw(rule, period.number, sums.information, sums.score, left, rng, shares)
+                    weights = split_of_one_draw(means, deviations, self.c, rng)
                 else:
-                    split_by_draws(rule, period.number, self.normals, sums.information, sums.score, left, shares)
+                    weights = mean_of_splits(means, deviations, self.c, self.normals)
+                if self.tilt != 1.0:
+                    for index in range(len(known)):
+                        weights[index] **= self.tilt
+                floor = power_floor(period.number, self.floor, len(shares))
+                write_shares(known, weights, floor, sums.information, left, shares)
             return
         leader = leading_arm(sums.score, sums.information, rng)
         if leader >= 0:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from apportion.model.estimators import mu_star
 from apportion.model.sums import Floats, InformationSums
 from apportion.policies.contract import Policy
-from apportion.policies.draws import DrawRule, split_of_one_draw
+from apportion.policies.draws import beliefs_of, known_arms, split_of_one_draw, write_shares
 from apportion.policies.index import IndexPolicy
 from apportion.policies.parameters import (
     HORIZON,
@@ -96,8 +96,10 @@ class Thompson(Policy):
         if self.c < 1.0:
             left = open_shares(sums.information, shares)
             if left > 0.0:
-                rule = DrawRule(self.c, self.sigma, 1.0, 0.0)
-                split_of_one_draw(rule, period.number, sums.information, sums.score, left, rng, shares)
+                known = known_arms(sums.information)
+                means, deviations = beliefs_of(known, self.sigma, sums.information, sums.score)
+                weights = split_of_one_draw(means, deviations, self.c, rng)
+                write_shares(known, weights, 0.0, sums.information, left, shares)
             return
         chosen = first_unseen(sums.information, rng)
         if chosen < 0:

@@ -3,15 +3,21 @@
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from apportion._common.compiled import kernel
+from apportion.model.response import best_shares
 from apportion.model.sums import Floats, InformationSums
 from apportion.policies.contract import Policy
 from apportion.policies.draws import (
     FLOOR_EXPONENT,
-    DrawRule,
     antithetic_normals,
-    split_by_draws,
+    beliefs_of,
+    known_arms,
+    mean_of_splits,
+    shrink,
     split_of_one_draw,
+    write_shares,
 )
 from apportion.policies.parameters import HORIZON, NOISE_EXPONENT, NOISE_LEVEL, RETURN_EXPONENT, parameter
 from apportion.policies.shared import (
@@ -32,6 +38,9 @@ STEEPEST_FADE = 5.0
 # The index of the pooling half: 2 is the constant of the Gaussian large deviation. Less wins in the mean and loses
 # more in the tail.
 OPTIMISM = 2.0
+# With diminishing returns, what a share exceeds the best split by is taken to the power 1 + c^10: hardly changed
+# where the best split uses every arm, and nearly squared where it is nearly one arm.
+_EXCESS_POWER = 10.0
 
 
 class Recommended(Policy):
@@ -49,11 +58,20 @@ class Recommended(Policy):
       is the index of MOSS with the horizon that is left in place of the whole. Without a horizon the logarithm is
       max(0, log(t/(K·n))).
 
-    What is known: for b > 1/2 the regret is finite, by the floor, with a constant too large to be of use
+    - c < 1, returns that diminish: the best split is μ_i^e/Σ μ_j^e, e = 1/(1−c). Beliefs N(μ*_i, σ_i²/B_i) are drawn
+      towards what the arms have in common (empirical Bayes), so that early errors cost less and no arm is forgotten.
+      m_i is the mean of the best splits for 32 draws from them, a_i the best split of their means. Where m_i > a_i
+      the arm weighs a_i + √(left/T)·(m_i − a_i)^(1 + c^10), else m_i: what is spent to learn fades with the time
+      left, and goes to few arms where the best split is nearly one arm. No share falls below about t^(−3/2)/K.
+      Where parts of a unit tell less than the whole, c − b > 1/2, m_i is mixed with the best split for one fresh
+      draw, which weighs 2(c − b) − 1: nothing jumps as c − b passes 1/2.
+
+    What is known, c = 1: for b > 1/2 the regret is finite, by the floor, with a constant too large to be of use
     (`apportion.theory.floor_regret_bound` with rival = 2−2b, 0.1 at least); it was measured to stop growing to 10^7
     periods. Nothing is proven for b ≤ 1/2: MOSS itself, with the whole horizon and a larger constant, has regret
-    O(√(KT)). The constants were chosen by simulation; `apportion leaderboard` shows it against all others, on a
-    fixed suite and on random ones.
+    O(√(KT)). For c < 1 no policy does better than C*·log T (`apportion.theory.bent_constant`), and that slope was
+    measured. The constants were chosen by simulation; `apportion leaderboard` shows it against all others, on a
+    fixed suite and on random ones, and docs/explanation/policies.md what it reaches where returns diminish.
 
     >>> Recommended(b=0.75)
     Recommended(b=0.75)
@@ -79,6 +97,7 @@ class Recommended(Policy):
         c: float
         sigma: Floats
         normals: Floats
+        fresh: float
 
     reads = InformationSums
 
@@ -86,13 +105,18 @@ class Recommended(Policy):
         """Resolve the exponents; a horizon of 0 is unknown."""
         periods = self.horizon or horizon or 0
         scale, variances = relative_variances(self.each_arm("sigma", arms))
-        tilt, floor = recommended_tilt(self.b), recommended_floor(self.b)
         bent = self.c < 1.0
+        tilt = 1.0 + self.c**_EXCESS_POWER if bent else recommended_tilt(self.b)
+        floor = FLOOR_EXPONENT if bent else recommended_floor(self.b)
         return self.Record(
-            scale, variances, tilt, FLOOR_EXPONENT if bent else floor,
-            pools(self.b, self.c) if bent else self.b <= 0.5, periods, self.c, self.each_arm("sigma", arms),
-            antithetic_normals(arms if bent else 1),
+            scale, variances, tilt, floor, self.b <= 0.5, periods, self.c, self.each_arm("sigma", arms),
+            antithetic_normals(arms if bent else 1), min(1.0, max(0.0, 2.0 * (self.c - self.b) - 1.0)),
         )  # fmt: skip
+
+    @property
+    def randomised(self) -> bool:
+        """With returns that diminish, where a whole unit tells more than its parts."""
+        return self.c < 1.0 and pools(self.b, self.c)
 
     def allocate(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """Pool by index or divide by odds."""
@@ -100,11 +124,10 @@ class Recommended(Policy):
         if left <= 0.0:  # the first period: an even look at everything, which may already tell the best from the rest
             return
         if self.c < 1.0:
-            draws = DrawRule(self.c, self.sigma, 1.0, self.floor)
-            if self.pool:
-                split_of_one_draw(draws, period.number, sums.information, sums.score, left, rng, shares)
-            else:
-                split_by_draws(draws, period.number, self.normals, sums.information, sums.score, left, shares)
+            known = known_arms(sums.information)
+            weights = bent_weights(self, period.number, known, sums.information, sums.score, rng)
+            floor = power_floor(period.number, self.floor, len(shares))
+            write_shares(known, weights, floor, sums.information, left, shares)
             return
         rule = Rule(period.number, self.horizon, self.scale, self.variances, self.tilt, self.floor)
         if self.pool:
@@ -125,6 +148,28 @@ class Rule(NamedTuple):
     variances: Any
     tilt: float
     floor: float
+
+
+@kernel
+def bent_weights(policy: Any, number: int, known: Any, information: Any, score: Any, rng: Any) -> Any:
+    """The weights of the known arms where returns diminish; see `Recommended`."""
+    means, deviations = beliefs_of(known, policy.sigma, information, score)
+    shrink(means, deviations)
+    weights = mean_of_splits(means, deviations, policy.c, policy.normals)
+    if policy.fresh > 0.0:
+        split = split_of_one_draw(means, deviations, policy.c, rng)
+        for arm in range(len(means)):
+            weights[arm] += policy.fresh * (split[arm] - weights[arm])
+    fade = 1.0
+    if policy.horizon >= number:
+        fade = math.sqrt(1.0 - (number - 1.0) / policy.horizon)
+    best = np.empty(len(means))
+    best_shares(means, policy.c, best)
+    for arm in range(len(means)):
+        excess = weights[arm] - best[arm]
+        if excess > 0.0:
+            weights[arm] = best[arm] + fade * excess**policy.tilt
+    return weights
 
 
 @kernel

@@ -14,6 +14,7 @@ from apportion.model.law import Instance
 from apportion.model.sums import Floats, Grid, Sums, no_sums, observe, powers_of
 from apportion.policies import Policy, policy_from_dict
 from apportion.policies.contract import Period, decide, decide_now
+from apportion.policies.parameters import parameters_of
 from apportion.simulation.engines.dense import Dense
 from apportion.simulation.engines.records import empty_traces
 from apportion.simulation.engines.streams import streams
@@ -42,6 +43,20 @@ def _b_of(policy: Policy) -> float:
     return 0.5 if b is None else float(b)
 
 
+def _c_of(policy: Policy) -> float:
+    """The c of the worlds to try it in: its own, or 1 where it takes none."""
+    c = getattr(policy, "c", None)
+    return 1.0 if c is None else float(c)
+
+
+def _levelled(policy: Policy, arms: int) -> Policy:
+    """The policy with a σ for every arm, where it can be given one; else as it is."""
+    per_arm = {parameter.name for parameter in parameters_of(type(policy)) if parameter.per_arm}
+    if "sigma" not in per_arm:
+        return policy
+    return dataclasses.replace(policy, sigma=tuple(0.5 + 0.25 * arm for arm in range(arms)))  # type: ignore[type-var]
+
+
 def _no_sums(policy: Policy, arms: int) -> Any:
     """The sums that the policy reads in live use, before any outcome."""
     return no_sums(policy.reads if isinstance(policy.reads, Grid) else Sums, arms)
@@ -49,7 +64,7 @@ def _no_sums(policy: Policy, arms: int) -> Any:
 
 def _world(policy: Policy, arms: int, seed: int, scale: float = 1.0, centre: float = 0.5) -> Instance:
     means = centre + scale * np.random.default_rng(seed).random(arms)
-    return Instance(tuple(means), b=_b_of(policy), sigma=scale)
+    return Instance(tuple(means), b=_b_of(policy), sigma=scale, c=_c_of(policy))
 
 
 def rollout(policy: Policy, world: Instance, periods: int, seed: int, shock: int | None = None) -> Floats:
@@ -66,7 +81,7 @@ def rollout(policy: Policy, world: Instance, periods: int, seed: int, shock: int
             shift = 1e3 * world.sigmas[arm] if number == shock else 0.0
             with np.errstate(all="ignore"):
                 amount = shares[arm]
-                observe(sums, arm, outcomes[arm] + shift, powers_of(amount, world.b))
+                observe(sums, arm, outcomes[arm] + shift, powers_of(amount, world.b, world.c))
     return history
 
 
@@ -101,19 +116,20 @@ def check_causality(policy_maker: PolicyMaker) -> None:
 
 
 def check_permutation(policy_maker: PolicyMaker) -> None:
-    """Permuting the arms permutes the shares; in law, for a policy that draws."""
+    """Permuting the arms, each with its σ, permutes the shares; in law, for a policy that draws."""
     arms = 5
-    policy = _for_arms(policy_maker, arms)
+    policy = _levelled(_for_arms(policy_maker, arms), arms)
     rng = np.random.default_rng(11)
     sums, memory = _random_past(policy, arms, rng)
     order = rng.permutation(arms)
-    record = policy.prepared(arms, 1000)
+    as_they_are = np.arange(arms)
+    records = {tuple(take): policy.restricted(take.tolist()).prepared(arms, 1000) for take in (as_they_are, order)}
     period = Period(25, 1000, 1.0)
 
     def decided(take: Any, seed: int) -> Floats:
-        return decide_now(record, period, sums.take(take), memory[take].copy(), np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        return decide_now(records[tuple(take)], period, sums.take(take), memory[take].copy(), rng)
 
-    as_they_are = np.arange(arms)
     if not policy.randomised:
         straight, permuted = decided(as_they_are, 1), decided(order, 1)
         close = np.allclose(straight[order], permuted, rtol=1e-9, atol=1e-12)
@@ -132,14 +148,32 @@ def check_permutation(policy_maker: PolicyMaker) -> None:
     )
 
 
-def _random_past(policy: Policy, arms: int, rng: np.random.Generator) -> tuple[Any, Floats]:
-    """A past without ties, close enough that every arm still has a chance."""
+def check_scale(policy_maker: PolicyMaker) -> None:
+    """Outcomes in another unit, and every σ with them, leave the shares as they are."""
+    arms, unit = 5, 8.0  # a power of 2 changes no digit
+    policy = _levelled(_for_arms(policy_maker, arms), arms)
+    if "sigma" not in policy.parameters or policy.parameters["sigma"] is None:
+        return
+    sigma = policy.parameters["sigma"]
+    sigma = tuple(unit * level for level in sigma) if isinstance(sigma, tuple) else unit * sigma
+    larger = dataclasses.replace(policy, sigma=sigma)  # type: ignore[type-var]
+    found = []
+    for each, scale in ((policy, 1.0), (larger, unit)):
+        sums, memory = _random_past(each, arms, np.random.default_rng(11), scale)
+        record, rng = each.prepared(arms, 1000), np.random.default_rng(1)
+        found.append(decide_now(record, Period(25, 1000, 1.0), sums, memory, rng))
+    close = np.allclose(found[0], found[1], rtol=1e-9, atol=1e-12)
+    _require(close, f"the unit of outcomes must not change shares; got {found[0]} and {found[1]}", policy)
+
+
+def _random_past(policy: Policy, arms: int, rng: np.random.Generator, scale: float = 1.0) -> tuple[Any, Floats]:
+    """A past without ties, close enough that every arm still has a chance; outcomes are multiplied by `scale`."""
     sums, memory = _no_sums(policy, arms), policy.initial_memory(arms)
-    b = _b_of(policy)
+    b, c = _b_of(policy), _c_of(policy)
     for _ in range(24):
         for arm, amount in enumerate(rng.dirichlet(np.ones(arms))):
-            returned = amount * (0.5 + 0.1 * arm) + amount**b * rng.standard_normal()
-            observe(sums, arm, returned, powers_of(amount, b))
+            returned = scale * (amount**c * (0.5 + 0.1 * arm) + amount**b * rng.standard_normal())
+            observe(sums, arm, returned, powers_of(amount, b, c))
     return sums, memory
 
 
@@ -197,7 +231,7 @@ def check_extremes(policy_maker: PolicyMaker) -> None:
             if "sigma" in policy.parameters:
                 policy = dataclasses.replace(policy, sigma=sigma)  # type: ignore[type-var]
             for means in ((centre, centre, centre), (centre, centre + 1.0, centre - 1.0)):
-                world = Instance(means, b=_b_of(policy), sigma=sigma)
+                world = Instance(means, b=_b_of(policy), sigma=sigma, c=_c_of(policy))
                 for shares in rollout(policy, world, 12, seed=1):
                     _require_shares(shares, f"at σ = {sigma:g}, means near {centre:g}", policy)
     policy = _for_arms(policy_maker, 2)
@@ -210,15 +244,15 @@ def check_many_arms(policy_maker: PolicyMaker) -> None:
     policy = _for_arms(policy_maker, arms)
     rng = np.random.default_rng(13)
     record, memory, sums = policy.prepared(arms, 100), policy.initial_memory(arms), _no_sums(policy, arms)
-    b = _b_of(policy)
+    b, c = _b_of(policy), _c_of(policy)
     for number in (1, 2, 3):
         shares = np.zeros(arms)
         compiled(decide)(record, Period(number, 100, 1.0), sums, memory, rng, shares)
         _require_shares(shares, f"in period {number} with {arms} arms", policy)
         amounts = np.full(arms, 1.0 / arms)
-        outcomes = amounts * rng.random(arms) + amounts**b * rng.standard_normal(arms)
+        outcomes = amounts**c * rng.random(arms) + amounts**b * rng.standard_normal(arms)
         for arm in range(arms) if number == 1 else range(0):
-            observe(sums, arm, outcomes[arm], powers_of(amounts[arm], b))
+            observe(sums, arm, outcomes[arm], powers_of(amounts[arm], b, c))
 
 
 # Every check above, in order: one more needs only its name.
