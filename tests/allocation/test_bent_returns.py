@@ -216,7 +216,7 @@ def test_one_that_needs_no_law_takes_any():
 
 
 def test_learning_takes_one_sigma():
-    with pytest.raises(ap.InvalidValue, match="`sigma` must be one number for Auto"):
+    with pytest.raises(ap.InvalidValue, match=r"`sigma` must be one number, .*Recommended takes one for each"):
         ap.Allocator(ap.Auto(), ARMS, sigma=SIGMA)
 
 

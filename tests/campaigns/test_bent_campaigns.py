@@ -87,8 +87,11 @@ def test_another_c_counts_all_outcomes_again(bent, tmp_path):
     assert bent.change(c=C).c == C
     assert bent.beliefs().columns() == before.columns()
     assert bent.check().exact
-    with pytest.raises(ap.InvalidValue, match="knows returns in proportion"):
-        bent.change(policy="odds")
+    for name in ("odds", "auto"):
+        with pytest.raises(ap.InvalidValue, match="knows returns in proportion"):
+            bent.change(policy=name, **({"sigma": 1.0} if name == "auto" else {}))
+    with pytest.raises(ap.InvalidValue, match=r"^`sigma` must be one number, .*Recommended takes one for each"):
+        bent.change(policy="auto", c=None)
     assert bent.settings.policy == "Recommended"
     assert bent.change(policy="odds", c=1.0).policy == "Odds"
     assert bent.settings.sigma == SIGMA

@@ -25,6 +25,7 @@ from apportion.model.sums import Floats, Grid
 from apportion.model.trimmed_mean import Groups, new_past, past_from_dict, window_of
 from apportion.policies import Policy, policy_from_dict
 from apportion.policies.contract import Period, decide_now, exponents_for, return_exponent_for
+from apportion.policies.parameters import ONE_SIGMA
 
 FORMAT = "apportion.allocator"
 VERSION = 1
@@ -451,8 +452,7 @@ class Allocator:
         """σ as it is kept; one per arm is refused where the policy learns one for all."""
         levels = sigma_by_name(sigma, self._arms.names)
         if isinstance(levels, Mapping) and self.learns:
-            one = f"one number for {type(self.policy).__name__}, which takes σ as equal (Recommended does not)"
-            raise validation.refuse("sigma", one, levels)
+            raise validation.refuse("sigma", ONE_SIGMA, levels)
         return levels
 
     def _rho(self, b: float) -> float:

@@ -167,6 +167,8 @@ class CampaignState:
             changed = {name: given[name] for name in (*NOISE, "c") if name in wanted and name in current.parameters}
             policy = type(current)(**{**current.parameters, **changed})
         chosen, _ = choose_policy(policy, **given)
+        if isinstance(policy, str):  # a policy that is given whole brings its own c
+            return_exponent_for(chosen, given["c"])
         return chosen
 
     def change(self, changes: Mapping[str, Any]) -> None:

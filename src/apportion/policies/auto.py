@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from apportion._common.compiled import implements
+from apportion._common.validation import refuse
 from apportion.inference.learning import (
     EXPONENTS,
     between,
@@ -17,7 +18,7 @@ from apportion.inference.learning import (
 )
 from apportion.model.sums import Grid, InformationSums
 from apportion.policies.contract import Policy, allocate
-from apportion.policies.parameters import HORIZON, NOISE_EXPONENT, NOISE_LEVEL, Number, parameter
+from apportion.policies.parameters import HORIZON, NOISE_EXPONENT, NOISE_LEVEL, ONE_SIGMA, Number, parameter
 from apportion.policies.recommended import Recommended, Rule, divide_by_odds, optimistic_arm
 from apportion.policies.shared import open_shares, power_floor, recommended_tilt
 from apportion.theory.floors import recommended_floor
@@ -69,6 +70,12 @@ class Auto(Policy):
 
         sigma: float
         horizon: int
+
+    def __post_init__(self) -> None:
+        """One σ for all arms; the rest is the base's."""
+        if isinstance(self.sigma, (tuple, list)):
+            raise refuse("sigma", ONE_SIGMA, self.sigma)
+        super().__post_init__()
 
     @property
     def reads(self) -> Any:

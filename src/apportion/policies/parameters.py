@@ -119,6 +119,7 @@ RETURN_EXPONENT = Number(above=0.0, high=1.0, hint="the c it is given; empty: th
 PROPORTIONAL = Fixed(
     1.0, "1, as it knows returns in proportion to the amount only (Recommended, Matching and Thompson know others)"
 )
+ONE_SIGMA = "one number, as σ is taken as equal for all arms (Recommended takes one for each)"
 HORIZON = Whole(low=1, hint="the horizon it is given; empty: the true one")
 FLOOR = Number(low=0.0, hint="power α of the smallest share t^(−α)/K; 0: none; empty: its own")
 
