@@ -350,7 +350,7 @@ POLICIES_FOOT = """## Checks for your own
 ::: apportion.testing
     options:
       show_root_heading: true
-      members: [check_policy, check_store, ContractBroken]
+      members: [check_policy, check_world, check_store, ContractBroken]
 """
 
 

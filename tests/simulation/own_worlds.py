@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from apportion import Noise, World
+from apportion import Noise, ResponseWorld, World
 from apportion.model.noise import draw_noise
 
 
@@ -114,3 +114,22 @@ class Greedy(World):
 
     def outcome(self, number, arm, amount, state, rng):
         return 1.0, 1.0
+
+
+class Root(ResponseWorld):
+    """A user's own response, √A, which `Moving` can move."""
+
+    means: tuple[float, ...]
+    b: float = 0.5
+    sigma: float = 0.2
+    noise: Noise = "gaussian"
+
+    def respond(self, arm, mean, amount, rng):
+        expected = mean * math.sqrt(amount)
+        return expected, expected + self.sigma * amount**self.b * draw_noise(self.noise, amount, rng)
+
+    def value_at(self, means, budget):
+        total = 0.0
+        for mean in means:
+            total += max(mean, 0.0) ** 2
+        return math.sqrt(budget * total)

@@ -31,6 +31,8 @@ WORLDS = {
     "capped": Capped(RATES),
     "own noise": Capped(RATES, cap=0.3, noise=Cosine(1.0)),
     "threshold": Threshold(RATES),
+    "own response": own_worlds.Root(RATES),
+    "own response that moves": ap.Moving(own_worlds.Root(RATES, noise="uniform"), step=0.1),
     "law with own noise": ap.Instance(RATES, b=0.75, noise=Cosine(1.0)),
     "moving with own noise": ap.Moving(ap.Instance(RATES, b=0.75, noise=Cosine(1.0)), step=0.1),
     "instance": ap.Instance(RATES, b=0.5, sigma=(0.2, 1.0, 0.4), c=0.6),
