@@ -19,6 +19,11 @@ from benchmarks.table import Row
 
 ARMS, HORIZON = 10, 10_000
 WORLD = ap.Instance((1.0, *(0.5 for _ in range(ARMS - 1))), b=0.75)
+# Arms that stay in the race for long.
+EVEN = ap.Instance(tuple(0.2 + 0.7 * arm / (ARMS - 1) for arm in range(ARMS)), b=0.75)
+# Returns that diminish, and a noise level per arm.
+LEVELS = tuple(0.5 + 0.1 * arm for arm in range(ARMS))
+BENT = ap.Instance(WORLD.means, b=0.5, sigma=LEVELS, c=0.7)
 REPEATS = 9
 
 
@@ -100,6 +105,15 @@ def rows() -> Iterator[Row]:
         own, ours = _task(policy, OwnLaw(WORLD.means, b), count=count), _task(policy, count=count)
         ratio = time_ratio(lambda: run_task(own), lambda: run_task(ours), clock=time.process_time)  # noqa: B023
         yield Row(f"a user's own world over the same built in, {type(policy).__name__}", ratio, 1.3, "×")
+    for policy, count in ((ap.SuccessiveElimination(b=b), 10), (ap.EpsilonGreedy(b=b), 10)):
+        task = _task(policy, EVEN, count=count)
+        ratio = time_ratio(lambda task=task: run_task(task), _floor(count))  # type: ignore[misc]
+        yield Row(f"{type(policy).__name__} where arms stay long, over the normals", ratio, 4.0, "×")
+    for policy, bar in ((ap.Matching(b=0.5, sigma=LEVELS, c=0.7), 400.0), (ap.Recommended(0.5, LEVELS, 0.7), 400.0)):
+        task = _task(policy, BENT, count=1)
+        ratio = time_ratio(lambda task=task: run_task(task), _floor(1))  # type: ignore[misc]
+        yield Row(f"{type(policy).__name__}, 32 draws at c < 1, over the normals", ratio, bar, "×")
+    yield from _bent_over_straight()
     ucb = _task(ap.UCB(), count=10)
     yield Row(
         "UCB, times faster than river", 1 / time_ratio(lambda: run_task(ucb), _river(10 * HORIZON)), 100, "×", True
@@ -111,6 +125,20 @@ def rows() -> Iterator[Row]:
     yield Row("resident memory of 10^5 replications", _resident(), 1.0, "GB")
     slowest = max((_first_run(name), name) for name in _POLICIES)
     yield Row(f"first run in a new process, warm cache ({slowest[1]})", slowest[0], 1.0, "s")
+
+
+def _bent_over_straight() -> Iterator[Row]:
+    """What c < 1 and a σ per arm cost the same rule: that of policies whose rule does not change with them."""
+    steep = ap.Instance(WORLD.means, b=WORLD.b, sigma=LEVELS, c=0.9)
+    noisy = ap.Instance(WORLD.means, b=WORLD.b, sigma=LEVELS)
+    for straight, bent, world in (
+        (ap.Uniform(), ap.Uniform(), steep),
+        (ap.Odds(b=0.75), ap.Odds(b=0.75, sigma=LEVELS), noisy),
+        (ap.SuccessiveElimination(b=0.75), ap.SuccessiveElimination(b=0.75, sigma=LEVELS), noisy),
+    ):
+        one, other = _task(bent, world, count=5), _task(straight, count=5)
+        ratio = time_ratio(lambda one=one: run_task(one), lambda other=other: run_task(other))  # type: ignore[misc]
+        yield Row(f"{type(bent).__name__} with c < 1 or a σ per arm, over one σ at c = 1", ratio, 1.5, "×")
 
 
 def _river(periods: int) -> Callable[[], object]:

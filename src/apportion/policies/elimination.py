@@ -115,26 +115,21 @@ class SuccessiveElimination(Policy):
         arms = len(shares)
         bar = -math.inf
         lowest = narrowest = math.inf
-        bar_radius = radius = 0.0
+        bar_radius = unit_radius = 0.0
         active = 0
-        # The history and σ that `radius` was worked out for: as a rule all active arms share one.
-        count = response = noise = sigma = 0.0
+        # The history that `unit_radius` was worked out for: as a rule all active arms share one.
+        count = response = noise = 0.0
         for arm in range(arms):
             if memory[arm] == 0.0:
                 active += 1
                 if sums.count[arm] > 0.0:
                     mean = mu_star(sums, arm) if self.radius == ANYTIME else mu1(sums, arm)
-                    another = sums.count[arm] != count or sums.response[arm] != response or sums.noise[arm] != noise
-                    if another or self.sigma[arm] != sigma:
-                        count, response, noise, sigma = (
-                            sums.count[arm],
-                            sums.response[arm],
-                            sums.noise[arm],
-                            self.sigma[arm],
-                        )
+                    if sums.count[arm] != count or sums.response[arm] != response or sums.noise[arm] != noise:
+                        count, response, noise = sums.count[arm], sums.response[arm], sums.noise[arm]
                         precision, information = mu1_precision(sums, arm), sums.information[arm]
-                        radius = elimination_radius(self, sigma, period.unit, count, precision, information, arms)
-                        narrowest = min(narrowest, radius)
+                        unit_radius = elimination_radius(self, period.unit, count, precision, information, arms)
+                    radius = self.sigma[arm] * unit_radius
+                    narrowest = min(narrowest, radius)
                     low = mean if self.pairwise else mean - radius
                     lowest = min(lowest, mean)
                     if low > bar:
@@ -143,10 +138,9 @@ class SuccessiveElimination(Policy):
             for arm in range(arms):
                 if memory[arm] == 0.0 and sums.count[arm] > 0.0:
                     mean = mu_star(sums, arm) if self.radius == ANYTIME else mu1(sums, arm)
-                    radius = elimination_radius(
-                        self, self.sigma[arm], period.unit, sums.count[arm], mu1_precision(sums, arm),
-                        sums.information[arm], arms,
-                    )  # fmt: skip
+                    radius = self.sigma[arm] * elimination_radius(
+                        self, period.unit, sums.count[arm], mu1_precision(sums, arm), sums.information[arm], arms
+                    )
                     slack = math.sqrt(radius * radius + bar_radius * bar_radius) if self.pairwise else radius
                     if mean + slack < bar:
                         memory[arm] = period.number - 1.0
@@ -162,14 +156,14 @@ class SuccessiveElimination(Policy):
 
 @kernel
 def elimination_radius(
-    policy: Any, sigma: float, unit: float, count: float, precision: float, information: float, arms: int
+    policy: Any, unit: float, count: float, precision: float, information: float, arms: int
 ) -> float:
-    """The radius of an arm that has the noise level `sigma` and was observed `count` times."""
+    """The radius of an arm that was observed `count` times, in units of its σ."""
     if policy.radius == ANYTIME:
         rho = (unit / arms) ** (2.0 - 2.0 * policy.b)
-        return anytime_radius(information, policy.log_inverse_delta, rho, sigma)
+        return anytime_radius(information, policy.log_inverse_delta, rho, 1.0)
     if policy.radius == CONE:
-        return cone_radius(count, policy.counts, policy.quantiles, precision, sigma)
+        return cone_radius(count, policy.counts, policy.quantiles, precision, 1.0)
     if policy.radius == CORRECTED:
-        return corrected_radius(count, policy.log_inverse_delta, precision, sigma)
-    return printed_radius(count, policy.horizon, precision, sigma)
+        return corrected_radius(count, policy.log_inverse_delta, precision, 1.0)
+    return printed_radius(count, policy.horizon, precision, 1.0)

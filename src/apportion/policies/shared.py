@@ -55,12 +55,11 @@ def leading_arm(numerators: Any, denominators: Any, rng: Any) -> int:
     for arm in range(len(numerators)):
         if denominators[arm] > 0.0:
             value = numerators[arm] / denominators[arm]
-            if value > best:
-                chosen, best, ties = arm, value, 1
-            elif value == best:
-                ties += 1
-                if rng.random() * ties < 1.0:
+            if value >= best:  # seldom: one comparison serves the others
+                ties = 1 if value > best else ties + 1
+                if ties == 1 or rng.random() * ties < 1.0:
                     chosen = arm
+                best = value
     return chosen
 
 

@@ -259,7 +259,7 @@ def happened_inside(case, paths, rng):
         reward = sums.reward + np.cumsum(inside.amount, axis=0) * means + 3**-world.b * noise
         estimate = reward / resource[:, None]
     radius = np.array([
-        elimination_radius(record, record.sigma[0], 1.0, n, s * s / v, i, 3)
+        record.sigma[0] * elimination_radius(record, 1.0, n, s * s / v, i, 3)
         for n, s, v, i in zip(count, resource, variance, information[:, 0])
     ])  # fmt: skip
     apart = estimate.max(axis=2) - estimate.min(axis=2)
@@ -315,7 +315,7 @@ def test_all_pairs_of_many_arms_are_counted_once_or_bounded():
         after = sums.reward + powers.deviation * work.increments[0]
         share = powers.amount
         edges = [
-            2 * n * powers.amount * elimination_radius(policy, 1.0, 1.0, n, n * share**2 / powers.noise, 1.0, arms)
+            2 * n * powers.amount * elimination_radius(policy, 1.0, n, n * share**2 / powers.noise, 1.0, arms)
             for n in (float(first), float(last))
         ]
         left = edges[0] - (sums.reward - sums.reward[:, None])

@@ -71,8 +71,8 @@ def _elimination_bound(policy: Any, sums: Any, instance: Any, interval: Any, tol
         noise = sums.noise[leader] + more * powers.noise
         information = sums.information[leader] + more * powers.information
         count = float(interval.first + 1 if policy.radius == CONE else interval.first + more)
-        radius = elimination_radius(
-            policy, policy.sigma[leader], 1.0, count, response * (response / noise), information, arms
+        radius = policy.sigma[leader] * elimination_radius(
+            policy, 1.0, count, response * (response / noise), information, arms
         )
         boundary_before = boundary_after
         factor = math.sqrt(2.0) if policy.pairwise else 2.0
