@@ -72,11 +72,13 @@ class EpsilonGreedy(Policy):
         arms = len(shares)
         small = power_floor(period.number, self.exponent, arms)
         unseen = 0
-        for arm in range(arms):
+        for arm in range(arms):  # loops without branches are quick, and the one below is seldom needed
             shares[arm] = small
-            if not sums.count[arm] > 0.0:
-                shares[arm] = 1.0 / arms
-                unseen += 1
+            unseen += not sums.count[arm] > 0.0
+        if unseen > 0:
+            for arm in range(arms):
+                if not sums.count[arm] > 0.0:
+                    shares[arm] = 1.0 / arms
         leader = leader_of(self, sums, rng)
         if leader >= 0:
             shares[leader] = (arms - unseen) / arms - (arms - unseen - 1) * small
