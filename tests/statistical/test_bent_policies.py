@@ -54,12 +54,12 @@ def test_regret_grows_as_the_constant_of_theory_says(c, b):
 
 
 def test_more_noise_on_an_arm_is_taken_into_account():
-    """Told each σ, it loses less than told the largest: 30 runs, about ten standard errors apart."""
+    """Told each σ, it loses less than told the largest: 150 runs, about five standard errors apart."""
     levels = (0.15, 1.2, 0.25, 0.7, 0.4)
     instance = ap.Instance((1.0, 0.85, 0.7, 0.6, 0.4), b=0.5, sigma=levels, c=0.7)
     told, largest = (
-        regret(ap.Recommended(b=0.5, sigma=sigma, c=0.7), instance, 2_000, 30, seed=16)[:, -1]
+        regret(ap.Recommended(b=0.5, sigma=sigma, c=0.7), instance, 2_000, 150, seed=16)[:, -1]
         for sigma in (levels, 1.2)
     )
-    error = math.sqrt((told.var() + largest.var()) / 30)
+    error = math.sqrt((told.var() + largest.var()) / 150)
     assert told.mean() < largest.mean() - 3.0 * error

@@ -117,10 +117,10 @@ def write_shares(known: Any, weights: Any, floor: float, information: Any, left:
 
 
 @kernel
-def shrink(means: Any, deviations: Any) -> None:
+def shrink(means: Any, deviations: Any, most: float) -> None:
     """Draw means and deviations towards what the arms have in common, in place: empirical Bayes.
 
-    Arms are taken as draws from N(g, τ²): each mean moves by the part k = d²/(d² + τ²) of its way to g, and its
+    Arms are taken as draws from N(g, τ²): each mean moves by the part k = most·d²/(d² + τ²) of its way to g, and its
     variance is d²·(1 − k) + k²·Var(g). τ² is the spread of the means that their errors d do not explain (DerSimonian
     and Laird, with a tenth of the correction, and at least 30% of the spread). An arm that is hardly known is
     as good as the others until it shows that it is not: it is not forgotten.
@@ -151,6 +151,6 @@ def shrink(means: Any, deviations: Any) -> None:
     centre /= weights
     for arm in range(arms):
         variance = deviations[arm] * deviations[arm]
-        part = variance / (variance + unexplained)
+        part = most * variance / (variance + unexplained)
         means[arm] += part * (centre - means[arm])
         deviations[arm] = math.sqrt(variance * (1.0 - part) + part * part / weights)

@@ -41,6 +41,8 @@ OPTIMISM = 2.0
 # With diminishing returns, what a share exceeds the best split by is taken to the power 1 + c^10: hardly changed
 # where the best split uses every arm, and nearly squared where it is nearly one arm.
 _EXCESS_POWER = 10.0
+# Beliefs are drawn together by this much where feedback is full (b = c), and by more the more a small amount hides.
+_SHRINK_AT_FULL_FEEDBACK = 0.15
 
 
 class Recommended(Policy):
@@ -59,7 +61,8 @@ class Recommended(Policy):
       max(0, log(t/(K·n))).
 
     - c < 1, returns that diminish: the best split is μ_i^e/Σ μ_j^e, e = 1/(1−c). Beliefs N(μ*_i, σ_i²/B_i) are drawn
-      towards what the arms have in common (empirical Bayes), so that early errors cost less and no arm is forgotten.
+      towards what the arms have in common (empirical Bayes, by the part 2(c − b) + 0.15, at most 1), so that early
+      errors cost less and no arm is forgotten.
       m_i is the mean of the best splits for 32 draws from them, a_i the best split of their means. Where m_i > a_i
       the arm weighs a_i + √(left/T)·(m_i − a_i)^(1 + c^10), else m_i: what is spent to learn fades with the time
       left, and goes to few arms where the best split is nearly one arm. No share falls below about t^(−3/2)/K.
@@ -98,6 +101,7 @@ class Recommended(Policy):
         sigma: Floats
         normals: Floats
         fresh: float
+        shrinkage: float
 
     reads = InformationSums
 
@@ -111,6 +115,7 @@ class Recommended(Policy):
         return self.Record(
             scale, variances, tilt, floor, self.b <= 0.5, periods, self.c, self.each_arm("sigma", arms),
             antithetic_normals(arms if bent else 1), min(1.0, max(0.0, 2.0 * (self.c - self.b) - 1.0)),
+            min(1.0, max(0.0, 2.0 * (self.c - self.b) + _SHRINK_AT_FULL_FEEDBACK)),
         )  # fmt: skip
 
     @property
@@ -154,7 +159,7 @@ class Rule(NamedTuple):
 def bent_weights(policy: Any, number: int, known: Any, information: Any, score: Any, rng: Any) -> Any:
     """The weights of the known arms where returns diminish; see `Recommended`."""
     means, deviations = beliefs_of(known, policy.sigma, information, score)
-    shrink(means, deviations)
+    shrink(means, deviations, policy.shrinkage)
     weights = mean_of_splits(means, deviations, policy.c, policy.normals)
     if policy.fresh > 0.0:
         split = split_of_one_draw(means, deviations, policy.c, rng)
