@@ -92,6 +92,8 @@ class Statistics:
         self.b = exponent
         self.c = validation.number("c", c, above=0.0, high=1.0)
         self._kind: Any = Grid(exponent) if isinstance(b, Sequence) else Sums
+        if self._kind is not Sums and self.c < 1.0:
+            raise validation.refuse("c", "1 where b is to be learned", self.c)
         self.half_life = (
             None if half_life is None else validation.number("half_life", half_life, low=SHORTEST_HALF_LIFE)
         )

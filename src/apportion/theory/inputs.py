@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from apportion._common.validation import number, refuse, whole
+from apportion.model.law import positive_per_arm
 
 
 def numbers(name: str, values: Any, *, low: float = -math.inf) -> tuple[float, ...]:
@@ -25,12 +26,8 @@ def gaps_of(means: Any) -> tuple[float, ...]:
 
 def noise_scales(sigma: Any, arms: int) -> tuple[float, ...]:
     """σ of every arm, from one number for all or one for each."""
-    if not hasattr(sigma, "__iter__"):
-        return (number("sigma", sigma, above=0.0),) * arms
-    scales = tuple(number(f"sigma[{arm}]", scale, above=0.0) for arm, scale in enumerate(numbers("sigma", sigma)))
-    if len(scales) != arms:
-        raise refuse("sigma", f"a number, or one for each of {arms} arms", sigma)
-    return scales
+    given = positive_per_arm("sigma", sigma, arms)
+    return given if isinstance(given, tuple) else (given,) * arms
 
 
 def exponential(x: float) -> float:
