@@ -145,7 +145,7 @@ TWO = [1.0, 0.5]
         (lambda: theory.wrong_exponent_factor(1.0, 0.5), r"`c` must be below 1"),
         (lambda: theory.wrong_exponent_factor(0.5, 0.0), r"`believed` must be a number in \(0, 1\]; got 0.0."),
         (lambda: theory.minimax_lower_bound(3, 100, 0.5, TWO), r"`sigma` must be a number, or one per arm \(3\)"),
-        (lambda: theory.minimax_lower_bound(3, 100, 0.5, "ab"), r"`sigma` must be a list of numbers; got 'ab'."),
+        (lambda: theory.minimax_lower_bound(3, 100, 0.5, "ab"), r"`sigma` must be a number above 0; got 'ab'."),
     ],
 )
 def test_bad_input_is_refused_with_a_sentence(call, sentence):
