@@ -35,7 +35,7 @@ def bits(past):
 
 def told(history, b, counting, order=None):
     """The history told at the end, in some order; period p is its place + 1."""
-    past = new_past(2, b, *counting)
+    past = new_past(2, b, *(counting if isinstance(b, float) else counting[:3]))
     past.advance(len(history))
     for place in order if order is not None else range(len(history)):
         past.update(*history[place], period=place + 1)
@@ -43,7 +43,7 @@ def told(history, b, counting, order=None):
 
 
 def told_as_it_came(history, b, counting):
-    past = new_past(2, b, *counting)
+    past = new_past(2, b, *(counting if isinstance(b, float) else counting[:3]))
     for amounts, outcomes in history:
         past.advance()
         past.update(amounts, outcomes)
@@ -95,7 +95,7 @@ def test_merging_is_observing_both(history, b, counting, data):
     mine = data.draw(st.sets(st.integers(0, len(history) - 1)))
     parts = []
     for held in (mine, set(range(len(history))) - mine):
-        past = new_past(2, b, *counting)
+        past = new_past(2, b, *(counting if isinstance(b, float) else counting[:3]))
         past.advance(len(history))
         for place in held:
             past.update(*history[place], period=place + 1)

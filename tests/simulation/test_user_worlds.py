@@ -264,3 +264,33 @@ def test_the_checker_finds_what_is_wrong(world, sentence):
     with pytest.raises(ContractBroken) as error:
         check_world(world)
     assert sentence in str(error.value)
+
+
+def test_the_digest_of_a_world_does_not_depend_on_what_else_is_loaded():
+    from typing import NamedTuple
+
+    from apportion.model.noise import draw_noise
+    from apportion.simulation import user_code
+
+    class Noisy(ap.World):
+        rates: tuple[float, ...]
+        noise: ap.Noise = ap.Gaussian()
+
+        def outcome(self, number, arm, amount, state, rng):
+            return 0.0, draw_noise(self.noise, amount, rng)
+
+        def best_value(self, number, budget, state):
+            return 0.0
+
+    before = user_code.code_of(Noisy)
+
+    class Another(ap.Noise, NamedTuple("Another", [])):
+        name = "another"
+        proxy = 1.0
+
+        def draw(self, amount, rng):
+            return rng.random() - 0.5
+
+    assert draw_noise(Another(), 1.0, np.random.default_rng(1)) < 0.5
+    user_code._codes.pop(Noisy)
+    assert user_code.code_of(Noisy) == before

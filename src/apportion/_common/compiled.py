@@ -151,12 +151,13 @@ def _chooser(function: Callable[..., Any], table: dict[type, Callable[..., Any]]
     return choose
 
 
-def code_digest(function: Callable[..., Any], records: Iterable[type]) -> str:
+def code_digest(function: Callable[..., Any], records: Iterable[type], *, unknown: bool = True) -> str:
     """A digest of all that machine code for `function` is made of, as it is defined in this process.
 
     That is the byte code of the function and of every kernel it can reach, the bodies of generics for these record
-    types, and the constants they read. Source files are not looked at: a process that began before a file was
-    edited goes on with what it has, and must not store it under the name of the new.
+    types, and the constants they read. A generic that has no body for any of them may be called with a record that is
+    made inside: then all its bodies count, unless `unknown` is False. Source files are not looked at: a process that
+    began before a file was edited goes on with what it has, and must not store it under the name of the new.
     """
     kinds = list(records)
     parts: dict[Any, bytes] = {}
@@ -169,7 +170,7 @@ def code_digest(function: Callable[..., Any], records: Iterable[type]) -> str:
             table = _generics[part]
             bodies = {body for kind in kinds if (body := _body(table, kind)) is not None}
             parts[part] = b"generic"
-            pending.extend(bodies or table.values())
+            pending.extend(bodies or (table.values() if unknown else ()))
         elif isinstance(part, FunctionType):
             reached, constants = _reached(part)
             parts[part] = _code_bytes(part.__code__) + constants

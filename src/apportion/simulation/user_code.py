@@ -77,7 +77,9 @@ def code_of(cls: type) -> str:
         return ""
     if cls not in _codes:
         methods = [found for name in _KERNELS if inspect.isfunction(found := getattr(cls, name, None))]
-        parts = [source_digest(cls), *(code_digest(method, [getattr(cls, "Record", cls)]) for method in methods)]
+        # Bodies for records of others do not count: they depend on what else this process has loaded.
+        kinds = [getattr(cls, "Record", cls)]
+        parts = [source_digest(cls), *(code_digest(method, kinds, unknown=False) for method in methods)]
         _codes[cls] = hashlib.sha256("\n".join(parts).encode()).hexdigest()
     return _codes[cls]
 
