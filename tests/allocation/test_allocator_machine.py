@@ -47,6 +47,15 @@ class Model:
             if any(amount > 0 and arm not in told for arm, amount in amounts.items())
         ]
 
+    @property
+    def largest(self):
+        """The largest amount of every arm that brought an outcome."""
+        found = dict.fromkeys(self.state, 0.0)
+        for amounts, told in self.tickets.values():
+            for arm, outcome in told.items():
+                found[arm] = found[arm] if outcome is None else max(found[arm], amounts[arm])
+        return found
+
     def sums(self, b, half_life, c):
         """The nine sums of every arm, taken in afresh and in order."""
         past = Statistics(len(self.state), b, half_life, c)
@@ -66,13 +75,17 @@ class Interleavings(RuleBasedStateMachine):
         half_life=st.sampled_from([None, None, 2.5]),
         seed=st.integers(0, 2**32),
         per_arm=st.booleans(),
+        growth=st.sampled_from([None, 1.0, 2.0]),
+        change=st.sampled_from([None, None, 0.1]),
     )
-    def begin(self, policy, arms, whole, half_life, seed, per_arm):
+    def begin(self, policy, arms, whole, half_life, seed, per_arm, growth, change):
         self.whole, self.half_life = whole, half_life
         self.per_arm = per_arm and "sigma" in policy.parameters
         if self.per_arm:
             policy = dataclasses.replace(policy, sigma=tuple(LEVELS[name] for name in NAMES[:arms]))
-        self.allocator = ap.Allocator(policy, NAMES[:arms], seed=seed, whole=whole, half_life=half_life)
+        self.allocator = ap.Allocator(
+            policy, NAMES[:arms], seed=seed, whole=whole, half_life=half_life, growth=growth, change=change
+        )
         self.model = Model(NAMES[:arms])
 
     def refused(self, kinds, call, *arguments, **keywords):
@@ -117,6 +130,14 @@ class Interleavings(RuleBasedStateMachine):
                 assert math.floor(low + 1e-9) <= amount <= math.ceil(high - 1e-9)
             else:
                 assert low - 1e-9 * budget <= amount <= high + 1e-9 * budget
+        if self.allocator.growth is not None:
+            even, largest = budget / len(self.model.active), self.model.largest
+            caps = {arm: max(self.allocator.growth * largest[arm], even) for arm in self.model.active}
+            most = {arm: min(cap, self.model.bounds[arm][1] * budget) for arm, cap in caps.items()}
+            if math.fsum(most.values()) >= budget:
+                for arm, amount in split.amounts.items():
+                    cap = max(caps[arm], self.model.bounds[arm][0] * budget)
+                    assert amount <= cap + (1.0 if self.whole else 1e-9 * budget)
         assert split.ticket == len(self.model.tickets) + 1
         self.model.tickets[split.ticket] = ({arm: split.amounts.get(arm, 0.0) for arm in self.model.state}, {})
 
@@ -244,6 +265,11 @@ class Interleavings(RuleBasedStateMachine):
         expected = self.model.sums(self.allocator.b, self.half_life, self.allocator.c)
         for name, mine, theirs in zip(held._fields, held, expected):
             assert np.array_equal(mine, theirs), name
+
+    @invariant()
+    def the_largest_amounts_are_those_of_the_outcomes_that_stand(self):
+        if hasattr(self, "allocator") and self.allocator.growth is not None:
+            assert json.loads(self.allocator.to_json())["limits"]["largest"] == list(self.model.largest.values())
 
     @invariant()
     def the_books_agree(self):

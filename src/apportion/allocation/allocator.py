@@ -13,6 +13,7 @@ from apportion.allocation import feasible
 from apportion.allocation.arms import Arm, Arms
 from apportion.allocation.beliefs import Beliefs
 from apportion.allocation.decision import Decision, plain_memory
+from apportion.allocation.limits import Limits
 from apportion.allocation.noise_levels import GivenSigma, Sigma, sigma_by_name
 from apportion.allocation.outcomes import Amounts, Outcomes, OutcomeUpdate, budget_amount, must_agree, read_outcomes
 from apportion.allocation.saved_state import fresh_seed, intact_state, plain_state, read_state, state_from_plain
@@ -51,6 +52,9 @@ class Allocator:
     - `horizon`: how many periods there will be, for policies that want to know.
     - `minimum`, `maximum`, `pinned`: shares by arm name. `whole`: amounts are whole units; `step`: multiples
       of it.
+    - `growth`: an arm gets at most so many times the largest amount that ever brought an outcome, and always up to an
+      even share; `change`: no share moves by more than this in one period. Both give way where the bounds leave no
+      split (`apportion.allocation.limits`).
     - `half_life`: how many periods until an outcome counts half, for returns that drift; or `window`: how many
       periods count at all.
     - `robust`: a few outliers must not decide: a trimmed mean takes the place of the mean.
@@ -83,6 +87,8 @@ class Allocator:
         pinned: Mapping[str, float] | None = None,
         whole: bool = False,
         step: float | None = None,
+        growth: float | None = None,
+        change: float | None = None,
         half_life: float | None = None,
         window: int | None = None,
         robust: bool = False,
@@ -103,6 +109,7 @@ class Allocator:
         self._rng = np.random.Generator(np.random.PCG64(self.seed))
         self._arms = Arms(arms, minimum, maximum, pinned)
         count = len(self._arms.names)
+        self._limits = Limits(count, growth, change)
         self.sigma = self._levels(getattr(policy, "sigma", None) if sigma is None else sigma)
         """One number, or one per arm by name; None: not known."""
         exponent = return_exponent_for(policy, c)
@@ -175,6 +182,16 @@ class Allocator:
         return isinstance(self._past, Groups)
 
     @property
+    def growth(self) -> float | None:
+        """How many times the largest amount tried an arm may get; None: any amount."""
+        return self._limits.growth
+
+    @property
+    def change(self) -> float | None:
+        """How far a share may move in one period; None: as far as the policy wants."""
+        return self._limits.change
+
+    @property
     def period(self) -> int:
         """How many splits were asked for."""
         return self._past.period
@@ -204,7 +221,11 @@ class Allocator:
 
     def _explained(self, decision: Decision, past: Any) -> Split:
         beliefs = self._believe(decision.arms, past, decision.indices, amounts=decision.amounts)
-        return Split(decision, self.policy, beliefs)
+        limited = None
+        if decision.wanted is not decision.shares:
+            _, low, high = self._arms.bounds(decision.indices)
+            limited = self._limits.shares(decision.budget, decision.indices, low, high)
+        return Split(decision, self.policy, beliefs, limited)
 
     def commit(self, decision: Decision) -> int:
         """Take a decision in, whatever the policy would say today; its ticket."""
@@ -215,9 +236,11 @@ class Allocator:
         self._memory = decision.memory
         if decision.generator is not None:
             self._rng.bit_generator.state = decision.generator
-        amounts = decision.amounts
+        amounts, shares = decision.amounts, decision.shares
         if decision.indices is not None:
-            amounts = _placed(amounts, decision.indices, np.zeros(len(self._memory)))
+            nothing = np.zeros(len(self._memory))
+            amounts, shares = (_placed(values, decision.indices, nothing) for values in (amounts, shares))
+        self._limits.split(shares)
         return self._tickets.issue(amounts)
 
     def decision_from(self, payload: Mapping[str, Any]) -> Decision:
@@ -238,7 +261,9 @@ class Allocator:
                 others = np.setdiff1d(np.arange(len(past.count)), active)
                 known = past.take(np.concatenate([active, others]))
             wanted = decide_now(self._record(active), period, known, memory, self._rng)
-            shares = wanted if low is None else feasible.project(wanted, low, high, names)
+            limited = self._limits.shares(amount, active, low, high)
+            least, most = (low, high) if limited is None else (limited.low, limited.high)
+            shares = wanted if least is None else feasible.project(wanted, least, most, names)
             given = feasible.amounts(shares, amount, low=low, high=high, step=self.step, rng=self._rng, names=names)
             after = self._rng.bit_generator.state
             drawn = None if after == before else dict(after)
@@ -261,6 +286,7 @@ class Allocator:
         held = self._tickets.find(ticket)
         update = read_outcomes(held, self._arms, outcomes, amounts)
         must_agree(held, update, self._arms.names)
+        self._limits.observe(held, update, self._tickets)
         fresh = np.where(update.named & ~held.recorded, update.outcomes, math.nan)
         self._take_in(held, update, fresh)
 
@@ -273,6 +299,7 @@ class Allocator:
         if missing.any():
             name = self._arms.names[int(missing.argmax())]
             raise Conflict(f"Ticket {ticket} has no outcome for '{name}' yet: there is nothing to amend.")
+        self._limits.observe(held, update, self._tickets)
         old, new = (np.where(touched, values, math.nan) for values in (held.outcomes, update.outcomes))
         self._past.revert(self._wide(held.amounts), self._gain(old), held.number)
         self._take_in(held, update, new)
@@ -328,6 +355,7 @@ class Allocator:
             # A policy made for so many arms and no more refuses here, before anything has changed.
             self._memory = np.concatenate([self._memory, policy.initial_memory(count)[-1:]])
             self._past.add_arms()
+            self._limits.add_arm()
         self.policy, self.sigma = policy, levels
         self._set_arms(arms)
 
@@ -363,8 +391,11 @@ class Allocator:
         return self._past.b if isinstance(self._past.b, float) and not self.learns else None
 
     def set_option(self, name: str, value: Any) -> None:
-        """Another sigma, level, step or horizon, checked by the caller."""
-        setattr(self, name, self._levels(value) if name == "sigma" else value)
+        """Another sigma, level, step, horizon, growth or change, checked by the caller."""
+        if name in ("growth", "change"):
+            self._limits.set_option(name, value, self._tickets)
+        else:
+            setattr(self, name, self._levels(value) if name == "sigma" else value)
         self._records = {}
 
     def replace_policy(self, policy: Policy) -> None:
@@ -409,6 +440,9 @@ class Allocator:
             "even_share": self._even_share,
             "tickets": self._tickets.to_dict(),
         }
+        limits = self._limits.to_dict()
+        if limits:
+            state["limits"] = limits
         return json.dumps(state, allow_nan=False)
 
     @classmethod
@@ -430,6 +464,7 @@ class Allocator:
         restored._arms, restored._past = arms, past
         restored._memory = np.array(state["memory"], dtype=np.float64)
         restored._unit = None if state["unit"] is None else budget_amount(state["unit"])
+        restored._limits = Limits.from_dict(state.get("limits", {}), len(arms.names))
         restored._even_share = validation.number("even_share", state["even_share"], above=0.0, high=1.0)
         restored._tickets = tickets(state["tickets"], len(arms.names))
         if not (len(arms.names),) == (past.arms,) == restored._memory.shape:

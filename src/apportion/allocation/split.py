@@ -9,11 +9,14 @@ from typing import Any
 from apportion._common.formatting import Table, percent, readable
 from apportion.allocation.beliefs import Beliefs, interval
 from apportion.allocation.decision import Decision
+from apportion.allocation.limits import LimitedShares
 from apportion.policies.contract import Policy
 
 # An arm that does not lead and is given at least the first share is being tested; below the second it is watched.
 TESTED_SHARE = 0.5
 WATCHED_SHARE = 0.02
+
+_ROUNDING = 1e-9  # a share this near to a limit is at it
 
 
 class Split(Table):
@@ -26,13 +29,16 @@ class Split(Table):
 
     percent_columns = ("share",)
 
-    def __init__(self, decision: Decision, policy: Policy, beliefs: Beliefs) -> None:
+    def __init__(
+        self, decision: Decision, policy: Policy, beliefs: Beliefs, limited: LimitedShares | None = None
+    ) -> None:
         self.ticket = decision.period
         self.budget = decision.budget
         self.beliefs = beliefs
         """What was believed when the split was made."""
         self._decision = decision
         self._policy = policy
+        self._limited = limited
 
     def __getstate__(self) -> dict[str, Any]:
         # What is worked out on demand stays behind: it cannot be pickled, and is worked out again.
@@ -58,8 +64,40 @@ class Split(Table):
         reason = self._policy.why(memory) or self._reason_from_belief(index)
         share, wanted = float(self._decision.shares[index]), float(self._decision.wanted[index])
         if percent(share) != percent(wanted):
-            reason += f" {'Raised' if share > wanted else 'Lowered'} from {percent(wanted)} by the bounds."
+            reason += f" {self._moved(index, share, wanted)}"
         return reason
+
+    def _moved(self, index: int, share: float, wanted: float) -> str:
+        """Why an arm got another share than the policy wanted."""
+        up = share > wanted
+        moved, limited = f"{'Raised' if up else 'Lowered'} from {percent(wanted)}", self._limited
+        if limited is None:
+            return f"{moved} by the bounds."
+
+        def at(ends: tuple[Any, Any]) -> bool:
+            low, high = ends
+            return bool(share <= low[index] + _ROUNDING if up else share >= high[index] - _ROUNDING)
+
+        if at(limited.bounds):
+            return f"{moved} by the bounds."
+        if limited.growth is not None and not up and share >= limited.capped[index] - _ROUNDING:
+            return f"{moved}{self._held(share, limited.growth, float(limited.largest[index]))}"
+        if limited.change is not None and at((limited.low, limited.high)):
+            return f"{moved}: a share moves by at most {percent(limited.change)} of the budget this time."
+        return f"{moved}, as others are held by bounds or limits."
+
+    def _held(self, share: float, growth: float, largest: float) -> str:
+        """The limit on growth in words, for an arm that it holds."""
+        even = 1.0 / len(self._decision.arms)
+        times = "twice" if growth == 2.0 else f"{growth:g} times"
+        most = f"{times} the most it ever got ({readable(largest)})"
+        if share > max(growth * largest / self.budget, even) + _ROUNDING:
+            return f"; more than {most}, as the bounds leave no other way."
+        if largest == 0.0:
+            return ": held at an even share until it has an outcome."
+        if growth * largest <= even * self.budget:
+            return f": held at an even share, as it never got more than {readable(largest)}."
+        return f": held at {most}; more next period if it keeps up."
 
     def _reason_from_belief(self, index: int) -> str:
         belief, leader = self.beliefs.at(index), self.beliefs.leader

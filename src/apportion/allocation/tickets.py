@@ -1,6 +1,7 @@
 """Open splits and what has come back for them."""
 
 import math
+from collections.abc import Iterator
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -77,6 +78,9 @@ class TicketStore(Protocol):
     def find(self, number: int) -> Ticket:
         """The ticket of that number; `UnknownName` with those there are."""
 
+    def at_hand(self) -> Iterator[Ticket]:
+        """All tickets that `find` still knows."""
+
     def settle(self, ticket: Ticket) -> None:
         """Count a ticket with the open or the completed ones, as its outcomes say."""
 
@@ -113,6 +117,11 @@ class Tickets:
                 raise UnknownName(f"Ticket {number} was completed too long ago to be recorded or amended again.")
         shown = ", ".join(str(known) for known in list(self._open)[-10:]) or "none"
         raise UnknownName(f"Ticket {number!r} is not known; open are {shown}.")
+
+    def at_hand(self) -> Iterator[Ticket]:
+        """All open ones, and the last of the completed."""
+        yield from self._open.values()
+        yield from self._completed.values()
 
     def settle(self, ticket: Ticket) -> None:
         """Put a ticket with the open or the completed ones; where many are complete, forget the oldest."""

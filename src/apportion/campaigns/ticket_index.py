@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from apportion._common import validation
@@ -54,6 +54,10 @@ class TicketIndex:
             ticket = self.fetch(int(number))
             self._remember(ticket)
         return ticket
+
+    def at_hand(self) -> Iterator[Ticket]:
+        """All of them."""
+        return map(self.find, range(1, self.issued + 1))
 
     def settle(self, ticket: Ticket) -> None:
         """Count a ticket with the open or the completed ones."""
