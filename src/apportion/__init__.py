@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from apportion.model import confidence as confidence
     from apportion.model import estimators as estimators
     from apportion.model import response as response
+    from apportion.model.curves import Capped as Capped
     from apportion.model.curves import Logarithmic as Logarithmic
     from apportion.model.curves import Saturating as Saturating
     from apportion.model.exact_sums import Statistics as Statistics
@@ -67,7 +68,7 @@ _HOMES = {
     ),
     "apportion.inference.fit": ("BurnInFit", "NoiseFit", "burn_in_design", "fit_burn_in", "fit_noise"),
     "apportion._common.compiled": ("kernel",),
-    "apportion.model.curves": ("Logarithmic", "Saturating"),
+    "apportion.model.curves": ("Capped", "Logarithmic", "Saturating"),
     "apportion.model.law": ("Instance", "ResponseWorld"),
     "apportion.model.moving": ("Moving",),
     "apportion.model.noise": ("Noise",),

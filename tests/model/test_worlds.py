@@ -6,12 +6,13 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 
 import apportion as ap
 from apportion._common.compiled import compiled
 from apportion.errors import InvalidValue
 from apportion.model import world as kernels
+from apportion.model.curves import fill_up
 from apportion.model.law import value_at
 from apportion.model.worlds import WORLDS, find_world, world_from_dict
 from apportion.simulation.engines.dense import Dense
@@ -23,6 +24,7 @@ CURVED = {"c": 0.6, "b": 0.5, "sigma": (0.3, 0.2, 0.1, 0.6, 0.15)}
 STILL = {
     "instance": ap.Instance(MEANS, **CURVED),
     "saturating": ap.Saturating(MEANS, scale=(0.1, 0.5, 1.0, 2.0, 0.3), b=0.5, sigma=0.4),
+    "capped": ap.Capped(MEANS, cap=(0.1, 0.5, 1.0, 2.0, 0.3), b=0.4, sigma=CURVED["sigma"]),
     "logarithmic": ap.Logarithmic(MEANS, scale=0.4, b=0.75, sigma=CURVED["sigma"], noise="laplace"),
 }
 MOVING = {
@@ -30,6 +32,7 @@ MOVING = {
     "linear walk": ap.Moving(ap.Instance(MEANS, b=0.75), step=0.03, common_step=0.1),
     "jumps": ap.Moving(STILL["saturating"], jump_every=7),
     "path": ap.Moving(STILL["logarithmic"], path=np.random.default_rng(1).random((9, 5)) + 0.1),
+    "capped walk": ap.Moving(STILL["capped"], step=0.1),
     "season": ap.Moving(ap.Instance(MEANS, b=0.5), season=0.5, season_length=20, pattern=(0.7, 1.0, 1.3), spread=0.3),
 }
 ALL = {**STILL, **MOVING}
@@ -43,6 +46,8 @@ def expected(world, amounts, means=None):
     amounts = np.asarray(amounts, dtype=float)
     if isinstance(world, ap.Instance):
         return float(means @ amounts**world.c)
+    if isinstance(world, ap.Capped):
+        return float(means @ np.minimum(amounts, world.caps))
     scale = np.array(world.scales)
     curve = (
         scale * amounts / (scale + amounts) if isinstance(world, ap.Saturating) else scale * np.log1p(amounts / scale)
@@ -51,7 +56,11 @@ def expected(world, amounts, means=None):
 
 
 def solved(world, budget, means=None):
-    """The value of the best split by a general solver, from several starts."""
+    """The value of the best split by a general solver, from several starts; of a capped world by a linear program."""
+    if isinstance(world, ap.Capped):  # of each arm an amount up to its cap, and one that is for nothing
+        rates = np.concatenate([np.array(world.means), np.zeros(world.arms)])
+        limits = [(0.0, cap) for cap in world.caps] + [(0.0, None)] * world.arms
+        return -linprog(-rates, A_eq=np.ones((1, 2 * world.arms)), b_eq=[budget], bounds=limits).fun
     rng = np.random.default_rng(3)
     results = [
         minimize(
@@ -116,6 +125,24 @@ def test_without_a_good_arm_the_budget_goes_where_it_loses_least(make):
     single = [expected(world, np.where(np.arange(3) == arm, 1.0, 0.0)) for arm in range(3)]
     assert record.value == pytest.approx(max(single), rel=1e-14)
     assert value_at(record, np.array([0.0, -1.0, 0.0]), 1.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("means", "caps", "budget", "amounts"),
+    [
+        ((1.0, 2.0, 0.5), (0.4, 0.3, 9.0), 1.0, (0.4, 0.3, 0.3)),
+        ((1.0, 2.0, -0.5), (0.4, 0.3, 9.0), 1.0, (0.4, 0.6, 0.0)),  # the rest goes where it does no harm
+        ((-1.0, -2.0, -3.0), (0.5, 0.1, 0.2), 1.0, (0.0, 1.0, 0.0)),  # a loss is capped too
+        ((-1.0, -2.0, -3.0), (0.5, 0.1, 0.2), 0.05, (0.05, 0.0, 0.0)),
+    ],
+)
+def test_a_capped_world_is_filled_from_the_best_arm_down(means, caps, budget, amounts):
+    found = np.zeros(3)
+    fill_up(np.array(means), np.array(caps), budget, found)
+    np.testing.assert_allclose(found, amounts, rtol=1e-12)
+    world = ap.Capped(means, caps, b=0.5)
+    best = kernels.best_value(world.record(), 1, budget, world.initial_state())
+    assert best == pytest.approx(expected(world, amounts), rel=1e-12)
 
 
 @each_world
@@ -222,6 +249,7 @@ def test_users_get_a_sentence():
         "`scale` must be a number, or one per arm (2); got (1.0, 2.0, 3.0).": lambda: ap.Logarithmic(
             (1.0, 2.0), (1.0, 2.0, 3.0), 0.5
         ),
+        "`cap` must be a number above 0; got 0.0.": lambda: ap.Capped((1.0, 2.0), 0.0, 0.5),
         "`base` must be a world given by means, such as apportion.Instance; got 3.": lambda: ap.Moving(3),
         "`step` must be a number of at least 0; got -1.0.": lambda: ap.Moving(base, step=-1.0),
         "`path` must be rows of 2 numbers, one per arm; got shape (1, 3).": lambda: ap.Moving(
@@ -235,7 +263,9 @@ def test_users_get_a_sentence():
         assert str(error.value) == sentence
     with pytest.raises(InvalidValue, match="depends on how it moves"):
         ap.Moving(base, step=0.1).regret([0.5, 0.5])
-    with pytest.raises(InvalidValue, match="`world` must be one of Instance, Saturating, Logarithmic, Moving, or an"):
+    with pytest.raises(
+        InvalidValue, match="`world` must be one of Instance, Saturating, Logarithmic, Capped, Moving"
+    ):
         find_world("Nowhere")
 
 

@@ -1,7 +1,7 @@
-"""Worlds whose returns diminish on a scale of their own: saturating, and logarithmic.
+"""Worlds whose returns diminish on a scale of their own: saturating, logarithmic, and capped.
 
-Both are μ_i·h_i·φ(x/h_i) with φ(u) ≈ u for a small u: below its scale h an arm returns nearly μ per unit, far above
-it next to nothing more. Under the power law μ·A^c, in contrast, no amount is small or large.
+The first two are μ_i·h_i·φ(x/h_i) with φ(u) ≈ u for a small u: below its scale h an arm returns nearly μ per unit,
+far above it next to nothing more. Under the power law μ·A^c, in contrast, no amount is small or large.
 
 *The best split.* With μ_i > 0 the marginal returns μ_i·φ'(x_i/h_i) are equal where x_i > 0. For both curves that
 makes x_i = h_i·(r·w_i − 1) with a weight w (√μ, or μ) and one level r for all, Σ x_i = M. Over the arms that get
@@ -11,7 +11,8 @@ something, H = Σ h and W = Σ h·w, so r = (M + H)/W, and with the gaps g_i = m
 
 which keeps its digits for amounts far below the scale. Arms for which it is not positive are left out, and the rest
 is computed again, until none is: r only falls. Arms with μ ≤ 0 get nothing while another mean is positive; where none
-is, all goes to the one arm that loses least: losses diminish too.
+is, all goes to the one arm that loses least: losses diminish too. (Capped returns μ_i·min(x, cap_i) have no marginal
+return between μ and 0: their arms are filled from the largest mean down.)
 """
 
 import math
@@ -170,6 +171,116 @@ class Logarithmic(_Curved):
     def weight(self: Any, mean: Any) -> Any:
         """μ."""
         return mean
+
+
+class CappedRecord(NamedTuple):
+    """A capped world as compiled code sees it: arrays per arm, and the value of the best split of one unit."""
+
+    means: Floats
+    caps: Floats
+    sigmas: Floats
+    b: float
+    value: float
+    noise: Any
+
+
+class Capped(ResponseWorld):
+    """A world of arms that obey Y_i = μ_i·min(A, cap_i) + σ_i·A^b·ξ_i, each ξ independent with mean 0.
+
+    An arm returns μ per unit up to its cap (`cap`: a number, or one per arm), and nothing for more: demand that is
+    met, tickets that are sold out. The best split fills arms up from the largest mean down; what all caps together
+    leave over is spent on a full arm, where it does no harm. Where no mean is positive, all goes to the one arm that
+    loses least: losses are capped too.
+
+    >>> world = Capped(means=(1.0, 0.8, 0.1), cap=(0.5, 0.3, 1.0), b=0.5)
+    >>> [round(share, 6) for share in world.best_split], round(world.regret([0.2, 0.3, 0.5]), 6)
+    ([0.5, 0.3, 0.2], 0.27)
+    """
+
+    means: tuple[float, ...]
+    cap: float | tuple[float, ...]
+    b: float
+    sigma: float | tuple[float, ...] = 1.0
+    noise: Noise = field(default="gaussian")  # type: ignore[assignment]
+
+    Record = CappedRecord
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "cap", positive_per_arm("cap", self.cap, self.arms))
+
+    @property
+    def caps(self) -> tuple[float, ...]:
+        """cap_i, one per arm."""
+        return self.cap if isinstance(self.cap, tuple) else (self.cap,) * self.arms
+
+    @property
+    def best_split(self) -> tuple[float, ...]:
+        """The optimal shares of one unit; one of them, where means are equal or all caps leave something over."""
+        shares = np.zeros(self.arms)
+        fill_up(np.array(self.means), np.array(self.caps), 1.0, shares)
+        return tuple(shares.tolist())
+
+    @property
+    def label(self) -> str:
+        """A short name for people."""
+        text = f"Capped K={self.arms} b={self.b:g} cap={span(self.caps)} σ={span(self.sigmas)}"
+        return text if isinstance(self.noise, Gaussian) else f"{text} {self.noise.name}"
+
+    def record(self, b: float | None = None, c: float | None = None) -> CappedRecord:
+        """The world as compiled code sees it."""
+        means, caps, sigmas = (np.array(values) for values in (self.means, self.caps, self.sigmas))
+        return self.Record(means, caps, sigmas, self.b, filled_value(means, caps, 1.0), self.noise)
+
+    def terms(self: Any, powers: Any) -> Any:
+        """A and A^b."""
+        deviation = powers.deviation if powers.b == self.b else powers.amount**self.b
+        return CurveTerms(powers.amount, deviation)
+
+    def respond(self: Any, arm: Any, mean: Any, amount: Any, rng: Any) -> Any:
+        """μ·min(A, cap), and with noise σ·A^b·ξ."""
+        expected = mean * min(amount.amount, self.caps[arm])
+        return expected, expected + amount.deviation * self.sigmas[arm] * draw_noise(self.noise, amount.amount, rng)
+
+    def value_at(self: Any, means: Any, budget: Any) -> Any:
+        """What the best split returns on average."""
+        return filled_value(means, self.caps, budget)
+
+    def best_value(self: Any, number: Any, budget: Any, state: Any) -> Any:
+        """The same at the arms' own means."""
+        return self.value if budget == 1.0 else filled_value(self.means, self.caps, budget)
+
+
+@kernel
+def fill_up(means: Any, caps: Any, budget: float, amounts: Any) -> None:
+    """Arms filled to their caps from the largest mean down, into `amounts`."""
+    order = np.argsort(-means)
+    for arm in range(len(means)):
+        amounts[arm] = 0.0
+    first = order[0]
+    if means[first] <= 0.0:
+        for arm in range(len(means)):
+            if means[arm] * min(budget, caps[arm]) > means[first] * min(budget, caps[first]):
+                first = arm
+        amounts[first] = budget
+        return
+    left = budget
+    for arm in order:
+        if means[arm] > 0.0:
+            amounts[arm] = min(left, caps[arm])
+            left -= amounts[arm]
+    amounts[first] += left
+
+
+@kernel
+def filled_value(means: Any, caps: Any, budget: float) -> float:
+    """What `fill_up` returns on average."""
+    amounts = np.zeros(len(means))
+    fill_up(means, caps, budget, amounts)
+    value = 0.0
+    for arm in range(len(means)):
+        value += means[arm] * min(amounts[arm], caps[arm])
+    return value
 
 
 @kernel

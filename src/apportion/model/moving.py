@@ -33,7 +33,8 @@ class MovingRecord(NamedTuple):
 class Moving(World):
     """A world with the response and the noise of `base`, whose means are μ_i(t) = S_t·exp(L_i(t))·m_i(t) in period t.
 
-    `base` is a world given by means: `Instance`, `Saturating`, `Logarithmic`. Each part is left out unless given:
+    `base` is a world given by means: `Instance`, `Saturating`, `Logarithmic`, `Capped`. Each part is left out unless
+    given:
 
     - `path`: m(t), a row of means per period; beyond its end the last row stays. Without it m is `base.means`.
     - `jump_every`: after every so many periods the means move on by one arm, so another arm is the best one.

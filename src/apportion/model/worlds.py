@@ -13,6 +13,7 @@ WORLDS: Final = {
     "Instance": "apportion.model.law",
     "Saturating": "apportion.model.curves",
     "Logarithmic": "apportion.model.curves",
+    "Capped": "apportion.model.curves",
     "Moving": "apportion.model.moving",
 }
 """Every world of this package by name, with its module."""
