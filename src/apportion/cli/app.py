@@ -11,7 +11,7 @@ import typer
 
 from apportion._common import optional
 from apportion._version import __version__
-from apportion.cli import arms, campaign, doctor, files, forecast, serve, settings, token
+from apportion.cli import arms, campaign, doctor, files, forecast, serve, settings, study, token
 from apportion.cli.refusals import Commands
 from apportion.errors import ApportionError
 
@@ -142,6 +142,7 @@ for command in (
 ):  # fmt: skip
     app.command(command.__name__.rstrip("_"))(command)
 app.add_typer(token.app, name="token")
+app.add_typer(study.app, name="study")
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""`apportion reproduce`, `leaderboard` and `robustness`: the studies, run into a folder or printed."""
+"""`apportion reproduce`, `leaderboard`, `robustness` and `study`: the studies, run into a folder or printed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Column, Table
 
 from apportion._common import optional
+from apportion.policies import find_policy
 from apportion.reporting.html import shown
+from apportion.simulation.candidates import Informed
+from apportion.studies import page
+from apportion.studies.concave import NAMED, drawn_cases, scores
 from apportion.studies.leaderboard import SUITE, fresh_suite, run_leaderboard
 from apportion.studies.page import with_error
 from apportion.studies.robustness import BY_KEY, POLICIES, WORLDS, Study, run_study
@@ -112,6 +116,33 @@ def show_robustness(quick: bool, seed: int, workers: int, out: Path | None, as_j
     console.print(verdict(study), highlight=False)
 
 
+def show_concave(
+    names: list[str], fresh: int | None, worlds: int, runs: int, seed: int, workers: int | None, out: Path | None,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Play the policies in the named worlds, or in random ones from the seed `fresh`; `out` gets scores and page."""
+    from apportion.studies.concave.page import DATA, by_world, verdicts, write_study
+
+    cases = NAMED if fresh is None else drawn_cases(fresh, worlds)
+    policies = {name: Informed(find_policy(name)) for name in names}
+    drawn = "" if fresh is None else f" --fresh {fresh} --worlds {worlds}"
+    asked = "".join(f" --policy {name}" for name in names) + f"{drawn} --runs {runs} --seed {seed}"
+    command = f"apportion study concave{asked} --out {out}"
+    with _progress() as bar:
+        task = bar.add_task("worlds", total=len(cases))
+        found = scores(
+            policies, cases, runs, seed, workers=workers, path=None if out is None else out / DATA, command=command,
+            on_case=lambda case: bar.advance(task),
+        )  # fmt: skip
+    if out is not None:
+        write_study(found, out, command)
+    if as_json:
+        print(json.dumps([{**score._asdict(), "missed": score.missed} for score in found], indent=2))
+        return
+    for block in (by_world(found), verdicts(found)):
+        _print(block)
+
+
 def _rows(study: Study) -> list[dict[str, Any]]:
     rows = []
     for name in study:
@@ -122,6 +153,14 @@ def _rows(study: Study) -> list[dict[str, Any]]:
             "linear": study.linear(name), "apart_from_allocator": cell.apart,
         })  # fmt: skip
     return rows
+
+
+def _print(block: page.Table) -> None:
+    """A table of a page on the terminal."""
+    table = Table(*block.columns, title=block.caption)
+    for row in block.rows:
+        table.add_row(*map(shown, row))
+    Console().print(table)
 
 
 def _progress(*columns: Any, **options: Any) -> Progress:

@@ -1,0 +1,33 @@
+"""`apportion study`: how a policy does in worlds that real data resemble."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, help="How a policy does in worlds that real data resemble.")
+
+
+@app.command()
+def concave(
+    policy: Annotated[list[str] | None, typer.Option(help="A policy; may be given again. Default: Auto.")] = None,
+    fresh: Annotated[int | None, typer.Option(help="Play worlds drawn from this seed instead.", min=0)] = None,
+    worlds: Annotated[int, typer.Option(help="How many are drawn with --fresh.", min=1)] = 40,
+    runs: Annotated[int, typer.Option(help="Runs in every world.", min=2)] = 20,
+    seed: Annotated[int, typer.Option(help="The seed of the random numbers.", min=0)] = 1,
+    workers: Annotated[int | None, typer.Option(help="Threads on this machine; all cores by default.", min=1)] = None,
+    out: Annotated[Path | None, typer.Option(help="A folder for the page and the scores.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+) -> None:
+    """Diminishing returns, unequal noise, moving means: what is earned beside an even split and the optimum.
+
+    Power laws, saturating, logarithmic and capped returns; T = 100, 400 and 2,000. A policy that must be told b, σ or
+    c is told the truth. With a folder (--out) an interrupted run goes on where it stopped.
+
+    Example: apportion study concave --fresh 7 --worlds 10 --runs 5
+    """
+    from apportion.cli.studies import show_concave
+
+    show_concave(policy or ["Auto"], fresh, worlds, runs, seed, workers, out, json)

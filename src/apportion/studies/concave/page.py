@@ -1,0 +1,62 @@
+"""The study of concave worlds as a page: what is met, and every world with what it earned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from apportion.studies.concave.scores import BARS, Score
+from apportion.studies.page import Block, Heading, Table, Text, write_page
+
+TITLE = "Concave worlds"
+LEAD = (
+    "What a policy earns where returns diminish, noise differs by arm and means may move: as a part of what knowing"
+    " everything would earn, with the even split's part in brackets. Behind ± stands the standard error."
+)
+DATA, PAGE = "concave.json", "concave.md"
+
+
+def verdicts(found: Sequence[Score]) -> Table:
+    """For each policy, horizon and bar: in how many worlds it is met, and the least that is earned in any of them."""
+    rows = []
+    for policy, horizon in dict.fromkeys((score.policy, score.horizon) for score in found):
+        own = [score for score in found if (score.policy, score.horizon) == (policy, horizon)]
+        for bar, words in BARS.items():
+            held = [score for score in own if bar in score.held_to]
+            if held:
+                met = sum(bar not in score.missed for score in held)
+                least = min(score.part for score in held)
+                rows.append([policy, horizon, words, f"{met} of {len(held)}", f"{least:.3f}"])
+    return Table("What is met", ["policy", "T", "bar", "met in worlds", "least part"], rows)
+
+
+def by_world(found: Sequence[Score]) -> Table:
+    """What every policy earns in every world, horizon beside horizon."""
+    horizons = list(dict.fromkeys(score.horizon for score in found))
+    cells = {(score.policy, score.world, score.horizon): shown_score(score) for score in found}
+    names = dict.fromkeys((score.policy, score.world) for score in found)
+    rows = [[*name, *(cells[*name, horizon] for horizon in horizons)] for name in names]
+    return Table("World by world", ["policy", "world", *(f"T = {horizon:,}" for horizon in horizons)], rows)
+
+
+def write_study(found: Sequence[Score], folder: Path, command: str) -> Path:
+    """Write the page into the folder."""
+    return write_page(folder / PAGE, TITLE, LEAD, _blocks(found, command))
+
+
+def _blocks(found: Sequence[Score], command: str) -> Iterator[Block]:
+    yield Text(
+        "`noise` is the standard deviation of what an even share returns over its mean (the geometric mean over"
+        " arms), `means ×` the largest mean over the smallest, `σ ×` the same of the noise levels, `bend` the"
+        " middle of the scales or caps in even shares. Each T is a run of its own, which knows its T."
+        f" Made by `{command}`; the numbers are in `{DATA}`."
+    )
+    for table in (verdicts(found), by_world(found)):
+        yield Heading(table.caption)
+        yield table._replace(caption="")
+
+
+def shown_score(score: Score) -> str:
+    """The part of the optimum with its error, the even split's, and the bars that are missed."""
+    missed = f"; misses {', '.join(score.missed)}" if score.missed else ""
+    return f"{score.part:.3f} ± {score.error:.3f} ({score.even:.3f}){missed}"
