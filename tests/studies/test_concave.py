@@ -9,9 +9,13 @@ from typer.testing import CliRunner
 import apportion as ap
 from apportion.cli.app import app
 from apportion.simulation.candidates import Informed
+from apportion.simulation.engines.streams import restart, streams
 from apportion.studies.concave import NAMED, Case, Score, drawn_cases, scores
+from apportion.studies.concave import told as told_study
 from apportion.studies.concave.scores import possible
 from apportion.studies.concave.worlds import Recipe
+
+SAME = ("error", "even_error", "ahead_error", "regret", "regret_error", "even_regret")
 
 
 def parts(world):
@@ -60,7 +64,7 @@ def test_a_policy_that_knows_the_means_earns_the_optimum_and_is_ahead_of_even():
 
 
 def test_the_bars_are_those_of_the_horizon():
-    bent = {"world": "w", "policy": "p", "error": 0.0, "even_error": 0.0, "ahead_error": 0.0}
+    bent = {"world": "w", "policy": "p", **dict.fromkeys(SAME, 0.0)}
     behind = Score(horizon=100, steady=True, part=0.88, even=0.95, ahead=-0.07, **bent)
     assert behind.missed == ()
     assert behind._replace(horizon=400).missed == ("even", "optimum")
@@ -83,3 +87,46 @@ def test_the_command_writes_a_page_and_goes_on_from_its_scores(tmp_path):
     assert {row["horizon"] for row in rows} == {100, 400, 2000}
     assert all(row["ahead"] == 0.0 for row in rows)
     assert (tmp_path / "concave.json").read_text(encoding="utf-8") == stored
+
+
+def test_fading_is_matching_with_what_the_allocator_forgets():
+    world = ap.Instance((1.0, 0.8, 0.3), b=0.75, c=0.8, sigma=(0.2, 0.4, 0.1))
+    fading = told_study.Fading(half_life=5.0, b=0.75, sigma=world.sigma, c=0.8)
+    matching = ap.Matching(b=0.75, sigma=world.sigma, c=0.8)
+    names = ("a", "b", "c")
+    options = {"horizon": 30, "replications": 1, "seed": 1, "record": ("shares",), "periods": range(1, 31)}
+    assert matching.randomised is False
+    found = ap.simulate(fading, world, common=True, progress=False, **options).dataset["shares"].values[0, 0, 0]
+    noise = told_study_noise(world)
+    allocator = ap.Allocator(matching, names, half_life=5.0)
+    course = ap.Course(world, noise, common=True)
+    for shares in found:
+        split = allocator.ask()
+        np.testing.assert_allclose([split.shares[name] for name in names], shares, atol=1e-9)
+        played = course.play([shares])
+        allocator.tell(split.ticket, dict(zip(names, played.outcomes[0].tolist())))
+
+
+def told_study_noise(world):
+    """The first stream of noise of `simulate(..., common=True, seed=1)`."""
+    noise = streams(["noise", world.to_dict()], 1, 0, 1)
+    restart(noise.generator, noise.state, noise.seeds[0])
+    return noise.generator
+
+
+def test_the_tables_of_what_it_costs_not_to_know():
+    assert len(told_study.grid_cases()) == 28
+    assert len(told_study.moving_cases()) == 28
+    grid = [made(case, policy) for case in told_study.grid_cases() for policy in told_study.grid_policies()]
+    moving = [made(case, policy) for case in told_study.moving_cases() for policy in told_study.moving_policies()]
+    assert {row[-1] for row in told_study.grid_table(grid).rows} == {2.0}
+    assert {row[-1] for row in told_study.moving_table(moving).rows} == {4.0}
+    asked = [row[2] for row in told_study.bars(grid, moving).rows]
+    assert asked == pytest.approx([2.0, 2.0, 4.0, 1.0])
+
+
+def made(case, policy):
+    """A score with a regret of 4 for Auto, 2 for those that are told, and 1 with a half-life."""
+    regret = {"Auto": 4.0, "Recommended": 2.0, "Matching": 2.0}.get(policy, 1.0)
+    same = dict.fromkeys((*SAME, "part", "even", "ahead"), 0.5)
+    return Score(**{**same, "world": case.name, "policy": policy, "horizon": 1, "steady": True, "regret": regret})

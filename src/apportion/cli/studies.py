@@ -143,6 +143,35 @@ def show_concave(
         _print(block)
 
 
+def show_told(runs: int, seed: int, workers: int | None, out: Path | None, as_json: bool) -> None:
+    """Play `Auto` beside rules that are told the truth; `out` gets the regrets and the page."""
+    from apportion.studies.concave import told
+    from apportion.studies.concave.page import TOLD_DATA, write_told
+
+    command = f"apportion study told --runs {runs} --seed {seed} --out {out}"
+    path = None if out is None else out / TOLD_DATA
+    at_rest, moving = told.grid_cases(), told.moving_cases()
+    with _progress() as bar:
+        task = bar.add_task("worlds", total=len(at_rest) + len(moving))
+        found = [
+            scores(
+                policies, cases, runs, seed, [horizon], workers=workers, path=path, command=command,
+                on_case=lambda case: bar.advance(task),
+            )
+            for policies, cases, horizon in (
+                (told.grid_policies(), at_rest, told.GRID_HORIZON),
+                (told.moving_policies(), moving, told.MOVING_HORIZON),
+            )
+        ]  # fmt: skip
+    if out is not None:
+        write_told(found[0], found[1], out, command)
+    if as_json:
+        print(json.dumps([score._asdict() for part in found for score in part], indent=2))
+        return
+    for block in (told.grid_table(found[0]), told.moving_table(found[1]), told.bars(found[0], found[1])):
+        _print(block)
+
+
 def _rows(study: Study) -> list[dict[str, Any]]:
     rows = []
     for name in study:

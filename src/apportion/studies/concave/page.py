@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from apportion.studies.concave import told
 from apportion.studies.concave.scores import BARS, Score
 from apportion.studies.page import Block, Heading, Table, Text, write_page
 
@@ -14,6 +15,13 @@ LEAD = (
     " everything would earn, with the even split's part in brackets. Behind ± stands the standard error."
 )
 DATA, PAGE = "concave.json", "concave.md"
+
+TOLD_TITLE = "What it costs not to know"
+TOLD_LEAD = (
+    "The regret of `Auto`, which is told nothing, beside that of rules that are told c, b and every σ, and of such"
+    " rules with a fixed memory; behind ± stands the standard error."
+)
+TOLD_DATA, TOLD_PAGE = "told.json", "told.md"
 
 
 def verdicts(found: Sequence[Score]) -> Table:
@@ -41,17 +49,29 @@ def by_world(found: Sequence[Score]) -> Table:
 
 def write_study(found: Sequence[Score], folder: Path, command: str) -> Path:
     """Write the page into the folder."""
-    return write_page(folder / PAGE, TITLE, LEAD, _blocks(found, command))
-
-
-def _blocks(found: Sequence[Score], command: str) -> Iterator[Block]:
-    yield Text(
+    words = (
         "`noise` is the standard deviation of what an even share returns over its mean (the geometric mean over"
-        " arms), `means ×` the largest mean over the smallest, `σ ×` the same of the noise levels, `bend` the"
-        " middle of the scales or caps in even shares. Each T is a run of its own, which knows its T."
+        " arms), `means ×` the largest mean over the smallest, `σ ×` the same of the noise levels, `bend` the middle"
+        " of the scales or caps in even shares. Each T is a run of its own, which knows its T."
         f" Made by `{command}`; the numbers are in `{DATA}`."
     )
-    for table in (verdicts(found), by_world(found)):
+    return write_page(folder / PAGE, TITLE, LEAD, _blocks(words, verdicts(found), by_world(found)))
+
+
+def write_told(grid: Sequence[Score], moving: Sequence[Score], folder: Path, command: str) -> Path:
+    """Write the page of what it costs not to know into the folder."""
+    words = (
+        f"Means 1, 0.85, 0.7, 0.6, 0.4 (with ten arms evenly from 1 to 0.4), a budget of 1; T = {told.GRID_HORIZON:,}"
+        f" at rest, {told.MOVING_HORIZON} where means move, there with σ from 0.15 to 0.6. A fixed memory is that of"
+        f" `Matching` with sums that fade. Made by `{command}`; the numbers are in `{TOLD_DATA}`."
+    )
+    tables = told.bars(grid, moving), told.grid_table(grid), told.moving_table(moving)
+    return write_page(folder / TOLD_PAGE, TOLD_TITLE, TOLD_LEAD, _blocks(words, *tables))
+
+
+def _blocks(words: str, *tables: Table) -> Iterator[Block]:
+    yield Text(words)
+    for table in tables:
         yield Heading(table.caption)
         yield table._replace(caption="")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,7 +33,8 @@ OPTIMUM_BARS = {2_000: 0.94, 400: 0.90}
 class Score(NamedTuple):
     """One policy in one world: parts of the optimum's value, means over runs with standard errors.
 
-    `even` is the even split's part in the same runs, `ahead` what the policy has more than it, run by run.
+    `even` is the even split's part in the same runs, `ahead` what the policy has more than it, run by run. `regret`
+    and `even_regret` are what both lose against the optimum, in units of value.
     """
 
     world: str
@@ -45,6 +47,9 @@ class Score(NamedTuple):
     even_error: float
     ahead: float
     ahead_error: float
+    regret: float
+    regret_error: float
+    even_regret: float
 
     @property
     def held_to(self) -> tuple[str, ...]:
@@ -139,7 +144,8 @@ def scores(
                 ).regret.values.ravel()  # fmt: skip
                 best, even = (each[:, name.horizon - 1] for each in values)
                 part, part_of_even = 1.0 - lost / best, even / best
-                numbers = [*_mean(part), *_mean(part_of_even), *_mean(part - part_of_even)]
+                means = map(_mean, (part, part_of_even, part - part_of_even, lost))
+                numbers = [*itertools.chain.from_iterable(means), round(float((best - even).mean()), 6)]
                 result = work.add(name, made_by[name.policy], numbers)
             found.append(Score(*name, case.steady, *result))
         on_case(case)
@@ -163,7 +169,7 @@ def encode(entries: Entries[ScoreName], command: str) -> str:
 
 
 def _mean(values: Floats) -> tuple[float, float]:
-    """With its standard error, to six decimals: a part of the optimum says no more."""
+    """With its standard error, to six decimals."""
     error = float(values.std(ddof=1)) / math.sqrt(len(values))
     return round(float(values.mean()), 6), round(error, 6)
 
