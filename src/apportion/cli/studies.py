@@ -172,6 +172,32 @@ def show_told(runs: int, seed: int, workers: int | None, out: Path | None, as_js
         _print(block)
 
 
+def show_replay(
+    file: Path, arms: list[str] | None, kits: int, days: int, mean_days: int, runs: int, seed: int, out: Path | None,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Play a history day by day; `out` gets data, page and picture."""
+    from apportion.studies.replay import read_rates, replay
+    from apportion.studies.replay.page import bars, found_table, reliability_table, write_study
+    from apportion.studies.replay.run import contestants
+
+    if out is not None:
+        optional.require("plot", "`--out`")  # before the work, not after it
+    rates = read_rates(file, arms=arms, days=days, mean_days=mean_days)
+    with _progress() as bar:
+        task = bar.add_task("runs", total=runs * len(contestants(rates.rates)))
+        study = replay(rates, kits=kits, runs=runs, seed=seed, on_run=lambda: bar.advance(task))
+    if out is not None:
+        chosen = "" if arms is None else f" --arms {','.join(arms)}"
+        size = f"--kits {kits} --days {days} --mean-days {mean_days} --runs {runs} --seed {seed}"
+        write_study(study, out, f"apportion study replay {file.name}{chosen} {size} --out {out}")
+    if as_json:
+        print(study.to_json())
+        return
+    for block in (found_table(study), reliability_table(study), bars(study)):
+        _print(block)
+
+
 def _rows(study: Study) -> list[dict[str, Any]]:
     rows = []
     for name in study:

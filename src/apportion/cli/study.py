@@ -51,3 +51,27 @@ def told(runs: Runs = 20, seed: Seed = 1, workers: Workers = None, out: Out = No
     from apportion.cli.studies import show_told
 
     show_told(runs, seed, workers, out, json)
+
+
+@app.command()
+def replay(
+    file: Annotated[Path, typer.Argument(help="A CSV file: date, arm, amount, outcome.")],
+    arms: Annotated[str | None, typer.Option(help="Only these arms, with commas between.")] = None,
+    kits: Annotated[int, typer.Option(help="Whole units a day.", min=2)] = 1_000,
+    days: Annotated[int, typer.Option(help="How many days, from the first one on.", min=2)] = 300,
+    mean_days: Annotated[int, typer.Option(help="A day's rate is that of so many days around it.", min=1)] = 3,
+    runs: Runs = 6,
+    seed: Seed = 1,
+    out: Out = None,
+    json: Json = False,
+) -> None:
+    """A history day by day with whole units: what Auto finds, beside an even split, fixed memories and the best.
+
+    Outcomes are counts of successes, from 0 to their amount: positives of tests. Says also how often the 95% interval
+    held the next day's rate, and whether the arm that was said to be best was so.
+
+    Example: apportion study replay tests.csv --kits 1000 --days 300 --out replay
+    """
+    from apportion.cli.studies import show_replay
+
+    show_replay(file, arms.split(",") if arms else None, kits, days, mean_days, runs, seed, out, json)
