@@ -129,6 +129,8 @@ Settings of ads
 │ c          │ 1                          │
 │ sigma      │ –                          │
 │ horizon    │ –                          │
+│ growth     │ 2                          │
+│ change     │ –                          │
 │ seed       │ 7                          │
 │ assumed    │ b, sigma                   │
 │ half life  │ 26                         │
@@ -186,11 +188,11 @@ def setting_text(setting: Any, schema: dict[str, Any]) -> str:
     says.append(setting.details)
     if setting.required:
         says.append("Needed.")
-    elif setting.nullable:
+    elif setting.nullable and setting.default is None:
         says.append(f"Left out: {setting.without}.")
     else:
         default = {False: "no", True: "yes"}.get(setting.default, f"`{setting.default}`")
-        says.append(f"Default: {default}.")
+        says.append(f"Default: {default}; unset: {setting.without}." if setting.nullable else f"Default: {default}.")
     if setting.changeable:
         later = "Can be changed and unset" if setting.nullable else "Can be changed"
         says.append(f"{later}: all outcomes are counted again." if setting.recounts else f"{later}.")

@@ -219,7 +219,7 @@ def test_reasons_say_which_limit_holds_an_arm():
     assert said["x"].endswith("%: a share moves by at most 10.0% of the budget this time.")
     said = reasons(allocator(growth=2, maximum={"x": 0.5}), **paid)
     assert said["x"].endswith("% by the bounds.")
-    assert said["y"].endswith("%, as others are held by bounds or limits.")
+    assert said["y"].endswith("% by the bounds.")  # no limit holds anything
     tight = allocator(growth=2, maximum={"y": 0.1})
     play(tight, **paid)
     wider = tight.ask(3000)

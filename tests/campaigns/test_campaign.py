@@ -281,7 +281,7 @@ def test_the_parameters_of_a_policy_may_be_any_kind_of_number(sqlite):
         def allocate(self, period, sums, memory, rng, shares):
             shares[0], shares[1] = self.weight, 1.0 - self.weight
 
-    campaign = ap.Campaign.create("c", ARMS, budget=100, policy=Weighed(Fraction(1, 4)), db=sqlite)
+    campaign = ap.Campaign.create("c", ARMS, budget=100, policy=Weighed(Fraction(1, 4)), growth=None, db=sqlite)
     assert dict(campaign.split().amounts) == {"a": 25.0, "b": 75.0}
     campaign.change(policy=Weighed(np.float32(0.5)))
     assert dict(campaign.split().amounts) == {"a": 50.0, "b": 50.0}

@@ -201,7 +201,8 @@ def test_every_command_that_reads_a_file_can_be_given_the_decimal_mark(tmp_path,
         (("settings", "ads", "--b", "2"), "`b` must be a number in [0, 1]; got 2.0."),
         (
             ("settings", "ads", "--unset", "budget"),
-            "`--unset` must be one of unit, step, b, c, sigma, horizon, half-life, window; got 'budget'.",
+            "`--unset` must be one of unit, step, b, c, sigma, horizon, growth, change, half-life, window; got "
+            "'budget'.",
         ),
         (
             ("settings", "ads", "--c", "0.7"),

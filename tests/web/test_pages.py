@@ -377,6 +377,30 @@ def test_every_setting_has_a_field_on_the_page_of_a_new_campaign(client, db):
     assert "50 periods of this campaign" in shown
 
 
+def test_limits_are_typed_on_both_pages_and_an_empty_field_is_no_limit(client, db):
+    page = client.get("/new").text
+    assert 'name="growth" value="2"' in page
+    assert 'name="change" value=""' in page
+    fields = {"name": "spring", "budget": "1200", "choice": "unsure", **arms("a", "b")}
+    post(client, "/new", action="create", growth="", change="10", **fields)
+    spring = Campaign.open("spring", db)
+    assert (spring.settings.growth, spring.settings.change) == (None, 0.1)
+    post(client, "/new", action="create", **{**fields, "name": "summer"})
+    assert Campaign.open("summer", db).settings.growth == 2.0
+    assert 'name="change" value="10"' in client.get("/campaigns/spring").text
+    assert "Saved: growth 3, change 20%." in words(
+        post(client, "/campaigns/spring/settings", growth="3", change="20 %")
+    )
+    assert "Saved: growth none, change none." in words(
+        post(client, "/campaigns/spring/settings", growth="", change="")
+    )
+    wrong = post(client, "/campaigns/spring/settings", change="0.1")
+    said = "The change limit must be a percentage from 1 to 100; got '0.1'. Did you mean 10?"
+    assert error_of(wrong).endswith(said)
+    wrong = post(client, "/new", action="preview", growth="0.5", **{**fields, "name": "autumn"})
+    assert error_of(wrong).endswith("growth must be a number of at least 1; got 0.5.")
+
+
 def test_an_assumed_value_is_not_shown_as_known_until_it_is_typed(client, db):
     Campaign.create("kits", ("a", "b"), budget=10, db=db, policy="Odds")
     page = client.get("/campaigns/kits")

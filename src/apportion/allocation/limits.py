@@ -20,6 +20,8 @@ from apportion.allocation.tickets import Ticket, TicketStore
 from apportion.errors import IncompatibleState, UnknownName
 from apportion.model.sums import Floats
 
+ROUNDING = 1e-9  # a share this near to a limit is at it
+
 _HALVINGS = 60  # of the range of a width: beyond the precision of a share
 
 
@@ -37,6 +39,12 @@ class LimitedShares(NamedTuple):
     """The largest shares where `growth` is what limits them, 1 elsewhere."""
     change: float | None
     """How far shares may move this time."""
+
+    def hold(self, shares: Floats) -> bool:
+        """Whether any of these shares is where it is by a limit, and not by the bounds."""
+        low, high = self.bounds
+        held = (shares >= self.high - ROUNDING) & (self.high < high)
+        return bool((held | ((shares <= self.low + ROUNDING) & (self.low > low))).any())
 
 
 class Limits:

@@ -9,14 +9,12 @@ from typing import Any
 from apportion._common.formatting import Table, percent, readable
 from apportion.allocation.beliefs import Beliefs, interval
 from apportion.allocation.decision import Decision
-from apportion.allocation.limits import LimitedShares
+from apportion.allocation.limits import ROUNDING, LimitedShares
 from apportion.policies.contract import Policy
 
 # An arm that does not lead and is given at least the first share is being tested; below the second it is watched.
 TESTED_SHARE = 0.5
 WATCHED_SHARE = 0.02
-
-_ROUNDING = 1e-9  # a share this near to a limit is at it
 
 
 class Split(Table):
@@ -38,7 +36,7 @@ class Split(Table):
         """What was believed when the split was made."""
         self._decision = decision
         self._policy = policy
-        self._limited = limited
+        self._limited = limited if limited is not None and limited.hold(decision.shares) else None
 
     def __getstate__(self) -> dict[str, Any]:
         # What is worked out on demand stays behind: it cannot be pickled, and is worked out again.
@@ -76,11 +74,11 @@ class Split(Table):
 
         def at(ends: tuple[Any, Any]) -> bool:
             low, high = ends
-            return bool(share <= low[index] + _ROUNDING if up else share >= high[index] - _ROUNDING)
+            return bool(share <= low[index] + ROUNDING if up else share >= high[index] - ROUNDING)
 
         if at(limited.bounds):
             return f"{moved} by the bounds."
-        if limited.growth is not None and not up and share >= limited.capped[index] - _ROUNDING:
+        if limited.growth is not None and not up and share >= limited.capped[index] - ROUNDING:
             return f"{moved}{self._held(share, limited.growth, float(limited.largest[index]))}"
         if limited.change is not None and at((limited.low, limited.high)):
             return f"{moved}: a share moves by at most {percent(limited.change)} of the budget this time."
@@ -91,7 +89,7 @@ class Split(Table):
         even = 1.0 / len(self._decision.arms)
         times = "twice" if growth == 2.0 else f"{growth:g} times"
         most = f"{times} the most it ever got ({readable(largest)})"
-        if share > max(growth * largest / self.budget, even) + _ROUNDING:
+        if share > max(growth * largest / self.budget, even) + ROUNDING:
             return f"; more than {most}, as the bounds leave no other way."
         if largest == 0.0:
             return ": held at an even share until it has an outcome."

@@ -13,6 +13,7 @@ from apportion.allocation.allocator import Allocator
 from apportion.allocation.noise_levels import Sigma, in_order, per_arm, sigma_by_name
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.history_files import Observation
+from apportion.campaigns.settings import SETTINGS
 from apportion.errors import InvalidValue
 from apportion.model.exact_sums import Statistics
 from apportion.model.law import Instance
@@ -121,13 +122,15 @@ def backtest(
     worlds: int = 100,
     policies: Sequence[str] | None = None,
     minimise: bool = False,
+    growth: float | None = SETTINGS["growth"].default,
+    change: float | None = None,
     seed: int = 0,
 ) -> Forecast:
     """Simulate the periods of a history: its budgets, the law fitted to it, and each policy from scratch.
 
     What is not given of the law is fitted: b; c, which stays 1 unless that is outside its 95% interval; σ, one per
     arm where equal ones are rejected. A policy is told the law, or, where it does not know such a one, the paper's:
-    c = 1 and one σ.
+    c = 1 and one σ. `growth` and `change` limit each split as they do in a campaign.
     """
     budgets: dict[str, float] = defaultdict(float)
     for line in history:
@@ -150,8 +153,9 @@ def backtest(
     def start(name: str) -> Callable[[int], Allocator]:
         policy, told = _told(name, law, names)
         return lambda world: Allocator(
-            policy, names, seed=world, b=told.b, sigma=told.sigma, c=told.c, minimise=minimise, horizon=len(budgets)
-        )
+            policy, names, seed=world, b=told.b, sigma=told.sigma, c=told.c, minimise=minimise, horizon=len(budgets),
+            growth=growth, change=change,
+        )  # fmt: skip
 
     usual = DEFAULT_POLICIES if law.c == 1.0 else DIMINISHING_POLICIES
     starts = {name: start(name) for name in dict.fromkeys(policies or usual)}

@@ -41,7 +41,8 @@ class Setting:
     above: float | None = None
     below: float | None = None
     longest: int | None = None  # characters of a text
-    percent: bool = False  # typed and shown on pages as a percentage
+    percent: tuple[float, float] | None = None  # typed and shown on pages as a percentage, within these
+    zero_unsets: bool = False  # on the command line 0 is None
     words: tuple[str, str] = ("no", "yes")  # what False and True are called on pages
     recounts: bool = False  # another value counts all outcomes again, from the first
     part_of: str = ""  # what it is another way to write, and kept as: nothing of its own after the beginning
@@ -141,14 +142,31 @@ class _Changeable(TypedDict, total=False):
         hint="If the campaign has an end: what is learned late cannot be used.",
         group="decision", label="Periods in all", noun="the number of periods", example=52, low=1,
     )]  # fmt: skip
+    growth: Annotated[float | None, Setting(
+        help="An arm gets at most so many times the most it ever got with a result, but always up to an even share.",
+        details="So no arm outgrows what was tried for it in one period: at 2 it can double, again and again. Bounds "
+                "come first, and where they leave no other way the limit is widened, for all arms evenly. A campaign "
+                "that was begun before there was this setting has no limit until one is set.",
+        group="decision", label="Growth limit", noun="the growth limit", without="no limit", example=1.5, default=2.0,
+        low=1.0, zero_unsets=True,
+    )]  # fmt: skip
+    change: Annotated[float | None, Setting(
+        help="The most that a share may move from one split to the next, as a part of the budget.",
+        details="0.1: from 20% to at most 30% and at least 10%. Bounds and the growth limit come first. Of arms that "
+                "take part no longer, the others have their shares in proportion.",
+        hint="The most that a share may move from one split to the next.",
+        group="decision", label="Change limit, %", noun="the change limit", without="no limit", percent=(1.0, 100.0),
+        example=0.1, above=0.0, high=1.0, zero_unsets=True,
+    )]  # fmt: skip
     half_life: Annotated[float | None, Setting(
         help="Periods until an outcome counts half, where returns drift.", without="outcomes count for ever",
         group="past", label="Half-life", noun="the half-life", example=26, low=1e-3, recounts=True,
     )]  # fmt: skip
     window: Annotated[int | None, Setting(
         help="Only the last so many periods count; not together with a half-life.", without="all periods count",
-        details="Of the two the one that is set last holds. `--window 0` ends it, as `--unset window` does.",
+        details="Of the two the one that is set last holds.",
         group="past", label="Window", noun="the window", example=30, low=1, high=100_000, recounts=True,
+        zero_unsets=True,
     )]  # fmt: skip
     robust: Annotated[bool, Setting(
         help="Trim outliers: a few extreme outcomes do not decide; the intervals are then not proven.",
@@ -160,8 +178,8 @@ class _Changeable(TypedDict, total=False):
     level: Annotated[float, Setting(
         help="Confidence level of the intervals.", details="See [Confidence](../explanation/confidence.md).",
         hint="At 95 an interval holds the truth with a chance of 95%, at all times at once.",
-        group="past", label="Level of intervals, %", noun="the level of intervals", percent=True, example=0.95,
-        default=0.95, above=0.0, below=1.0,
+        group="past", label="Level of intervals, %", noun="the level of intervals", percent=(50.0, 99.99),
+        example=0.95, default=0.95, above=0.0, below=1.0,
     )]  # fmt: skip
 
 
@@ -215,6 +233,8 @@ class Settings(NamedTuple):
     c: float
     sigma: NumberOrPerArm | None
     horizon: int | None
+    growth: float | None
+    change: float | None
     seed: int
     assumed: tuple[str, ...]
     """Which of these were not given by anyone."""

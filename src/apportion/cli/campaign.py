@@ -11,7 +11,7 @@ import typer
 
 from apportion.campaigns.settings import SETTINGS
 from apportion.cli import show
-from apportion.cli.setting_options import read_options, with_settings
+from apportion.cli.setting_options import read_options, unset_by_zero, with_settings
 from apportion.errors import ApportionError, InvalidValue
 
 
@@ -69,7 +69,8 @@ def new(
     for setting in SETTINGS.values():
         if setting.kind == "text":
             given[setting.name] = given[setting.name] or None
-    campaign = Campaign.create(name, [arm.strip() for arm in arms.split(",")], db=db, **read_options(given))
+    options = read_options(given) | unset_by_zero(given)
+    campaign = Campaign.create(name, [arm.strip() for arm in arms.split(",")], db=db, **options)
     show.show_status(campaign.status(), json)
     if not json:
         show.say(f"Next: apportion split {shlex.quote(name)}")

@@ -57,6 +57,7 @@ def play_campaign(scenario: Scenario, policy: Policy, seed: int) -> tuple[Season
             campaign = Campaign.create(
                 scenario.title, scenario.arms, budget=scenario.budget, unit=scenario.unit, policy=policy,
                 b=scenario.b, sigma=scenario.sigma, horizon=scenario.periods, whole=scenario.whole, seed=seed, db=db,
+                growth=None,  # the averages beside it are of the policy alone
             )  # fmt: skip
             played = live_through(scenario, seed, campaign.split, campaign.record)
             return Season(played, campaign.beliefs()), campaign.check()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from apportion._common.parsing import number_or_per_arm
+from apportion.campaigns.settings import SETTINGS
 from apportion.cli import show
 from apportion.cli.campaign import Db, Decimal, Json, Name, open_campaign
 
@@ -52,6 +53,10 @@ def backtest(
     c: Annotated[float | None, typer.Option(help="Return exponent; fitted by default.")] = None,
     sigma: Annotated[str | None, typer.Option(help="Noise scale σ, also arm=σ for each; fitted by default.")] = None,
     minimise: Annotated[bool, typer.Option("--minimise", help="Outcomes are costs.")] = False,
+    growth: Annotated[float, typer.Option(help=SETTINGS["growth"].help + " 0: no limit.")] = SETTINGS[
+        "growth"
+    ].default,
+    change: Annotated[float | None, typer.Option(help=SETTINGS["change"].help)] = None,
     worlds: Worlds = 100,
     policies: Policies = None,
     seed: Seed = 0,
@@ -70,7 +75,7 @@ def backtest(
     )
     result = simulate(
         history, b=b, sigma=None if sigma is None else number_or_per_arm(sigma, "σ", show.number), c=c,
-        worlds=worlds, policies=_names(policies), minimise=minimise, seed=seed,
+        worlds=worlds, policies=_names(policies), minimise=minimise, growth=growth or None, change=change, seed=seed,
     )  # fmt: skip
     _show(f"{file.name}: {counted(result.periods, 'period')} simulated", result, json)
 

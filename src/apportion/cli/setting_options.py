@@ -36,6 +36,11 @@ def read_options(given: dict[str, Any]) -> dict[str, Any]:
     return read
 
 
+def unset_by_zero(given: Mapping[str, Any]) -> dict[str, None]:
+    """The settings that were given as 0 to be without them."""
+    return {name: None for name, value in given.items() if SETTINGS[name].zero_unsets and value == 0}
+
+
 def with_settings(
     settings: Mapping[str, Setting], *, before: str, change: bool = False
 ) -> Callable[[Command], Command]:
@@ -60,6 +65,8 @@ def _parameter(setting: Setting, change: bool) -> inspect.Parameter:
     if setting.kind == "flag" and change:
         name += f"/--no-{option_name(setting.name)}"
     says = f"{setting.help.rstrip('.')}: arm=share." if setting.kind == "shares" else setting.help
+    if setting.zero_unsets:
+        says += f" 0: {setting.without}."
     if change and setting.recounts:
         says += " Counts all outcomes again."
     typed = _TYPES[setting.kind]

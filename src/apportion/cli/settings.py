@@ -10,7 +10,7 @@ from apportion._common import validation
 from apportion.campaigns.settings import CHANGEABLE
 from apportion.cli import show
 from apportion.cli.campaign import Db, Json, Name, open_campaign
-from apportion.cli.setting_options import option_name, read_options, with_settings
+from apportion.cli.setting_options import option_name, read_options, unset_by_zero, with_settings
 from apportion.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -41,8 +41,7 @@ def settings(
     campaign = open_campaign(name, db)
     given = read_options(given)
     changes: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
-    if given["window"] == 0:  # no window
-        changes["window"] = None
+    changes |= unset_by_zero(given)
     for typed in unset or ():
         option = option_name(typed)
         if option not in UNSETTABLE:

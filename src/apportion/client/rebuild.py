@@ -93,7 +93,8 @@ def belief(content: Content) -> Belief:
 
 def settings(content: Content) -> Settings:
     """What a campaign is run by."""
-    defaults = {name: SETTINGS[name].default for name in Settings._fields if name in SETTINGS and name not in content}
+    missing = {name: SETTINGS[name] for name in Settings._fields if name in SETTINGS and name not in content}
+    defaults = {name: None if setting.nullable else setting.default for name, setting in missing.items()}
     parameters = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in content.get("parameters", {}).items()

@@ -12,6 +12,7 @@ from apportion._common import validation
 from apportion._common.formatting import percent, readable
 from apportion.allocation.allocator import Allocator
 from apportion.allocation.noise_levels import Sigma, in_order, sigma_by_name
+from apportion.campaigns.settings import SETTINGS
 from apportion.campaigns.state import ALLOCATOR_SETTINGS
 from apportion.model.law import Instance
 from apportion.model.sums import Floats
@@ -96,7 +97,8 @@ def preview(
     truth = middle + spread * np.random.default_rng([seed, 1]).standard_normal((worlds, len(names)))
     sign = -1.0 if options.get("minimise") else 1.0  # a world returns what is to be made large
     futures = [Instance(tuple(sign * row * part ** (1.0 - c)), exponent, levels, c) for row in truth]
-    own = {name: options[name] for name in ALLOCATOR_SETTINGS - {"b", "c", "sigma", "seed"} if name in options}
+    held = ALLOCATOR_SETTINGS - {"b", "c", "sigma", "seed"}
+    own = {name: options.get(name, SETTINGS[name].default) for name in held}
     even_shares = _even(names, budget, own)
     shares = np.zeros((worlds, PERIODS, len(names)))
     expected, even, top = np.zeros((worlds, PERIODS)), np.zeros(worlds), np.zeros(worlds)
@@ -138,7 +140,7 @@ def preview(
 
 def _even(names: list[str], budget: float, own: Mapping[str, Any]) -> Floats:
     """The shares of an even split, as far as the bounds let it: what one would do who never learns."""
-    bounds = {name: own[name] for name in ("minimum", "maximum") if name in own}
+    bounds = {name: own[name] for name in ("minimum", "maximum")}
     even: Floats = np.array(list(Allocator(Uniform(), names, seed=0, **bounds).ask(budget).shares.values()))
     return even
 

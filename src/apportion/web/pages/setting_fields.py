@@ -31,15 +31,12 @@ class Field(NamedTuple):
 
 def new_fields(typed: Typed, policies: Iterable[str]) -> dict[str, Field]:
     """The settings that a campaign can begin with, as they were typed."""
-    return {
-        name: _field(
-            setting,
-            typed.get(name, ""),
-            "" if setting.default is None else shown(setting, setting.default),
-            tuple(policies),
-        )
-        for name, setting in SETTINGS.items()
-    }
+    fields = {}
+    for name, setting in SETTINGS.items():
+        default = "" if setting.default is None else shown(setting, setting.default)
+        first = default if setting.nullable else ""  # where nothing typed means none, the default is typed already
+        fields[name] = _field(setting, typed.get(name, first), default, tuple(policies))
+    return fields
 
 
 def current_fields(status: Status, typed: Typed | None = None) -> list[Field]:
@@ -75,7 +72,7 @@ def shown(setting: Setting, value: Any) -> str:
     if setting.kind == "flag":
         return setting.words[value]
     if setting.percent:
-        return plain_percent(value)
+        return "" if value is None else plain_percent(value)
     if isinstance(value, Mapping):
         return ", ".join(f"{name}={plain_number(item)}" for name, item in value.items())
     return plain_number(value) if setting.kind in ("number", "per_arm", "whole") else value or ""
@@ -90,7 +87,7 @@ def read(setting: Setting, typed: str) -> Any:
     if setting.kind not in ("number", "whole"):
         return typed or None
     if setting.percent:
-        return _percentage(typed, setting.noun)
+        return None if setting.nullable and not typed else _percentage(typed, setting.noun, *setting.percent)
     if not setting.nullable:
         return number(typed, setting.noun)
     return whole(typed, setting.noun) if setting.kind == "whole" else optional(typed, setting.noun)
@@ -101,29 +98,29 @@ def in_sentence(setting: Setting, value: Any) -> str:
     if setting.kind == "flag":
         return f"{setting.noun} {setting.words[value]}"
     name = setting.name.replace("_", "-").replace("sigma", "σ")
-    if setting.percent:
+    if setting.percent and value is not None:
         return f"{name} {plain_percent(value)}%"
     if isinstance(value, Mapping):
         return f"{name} {shown(setting, value)}"
     return f"{name} {readable(value) if isinstance(value, float) else 'none' if value is None else value}"
 
 
-def _percentage(typed: str, noun: str) -> float:
+def _percentage(typed: str, noun: str, low: float, high: float) -> float:
     """A share from its percentage, on every page: '95' and '95 %' are 0.95.
 
-    >>> _percentage("99,5", "the level of intervals")
+    >>> _percentage("99,5", "the level of intervals", 50, 99.99)
     0.995
-    >>> _percentage("0.95", "the level of intervals")
+    >>> _percentage("0.95", "the level of intervals", 50, 99.99)
     Traceback (most recent call last):
     ...
     apportion.errors.InvalidValue: The level of intervals must be a percentage from 50 to 99.99; got '0.95'. Did you \
 mean 95?
     """
     value = number(typed.rstrip("% "), noun)
-    if not 50.0 <= value <= 99.99:
-        meant = f" Did you mean {100 * value:.10g}?" if 0.5 <= value <= 0.9999 else ""
+    if not low <= value <= high:
+        meant = f" Did you mean {100 * value:.10g}?" if low <= 100 * value <= high else ""
         raise InvalidValue(
-            f"{noun[:1].upper()}{noun[1:]} must be a percentage from 50 to 99.99; got {typed[:60]!r}.{meant}"
+            f"{noun[:1].upper()}{noun[1:]} must be a percentage from {low:g} to {high:g}; got {typed[:60]!r}.{meant}"
         )
     return float(f"{value / 100:.12g}")  # 0.999, not what is left of 99.9 / 100
 

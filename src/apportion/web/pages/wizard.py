@@ -188,7 +188,9 @@ def _filled(typed: dict[str, str], rows: list[dict[str, str]]) -> Filled:
     centre = number(given("centre") or "1", "what one unit brings")
     apart = number((given("differences") or USUAL_DIFFERENCE).rstrip("% "), "the difference between arms")
     options = {
-        name: SETTINGS[name].check(read(SETTINGS[name], given(name))) for name in (*SPECIAL, "unit") if given(name)
+        name: SETTINGS[name].check(read(SETTINGS[name], given(name)))
+        for name in (*SPECIAL, "unit")
+        if given(name) or (name in typed and SETTINGS[name].nullable and SETTINGS[name].default is not None)
     }
     options |= {
         "arms": arms,
