@@ -33,7 +33,7 @@ $(VENV)/.bench: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install --quiet --editable '.[bench]' --constraint constraints.txt
 	@touch $@ $(VENV)/.base
 
-demo: $(VENV)/.base  ## install and run the paper's three examples, end to end
+demo: $(VENV)/.base  ## install and run the paper's three examples and one as data are, end to end
 	$(BIN)/apportion demo
 
 test: $(VENV)/.test lint  ## install the test extras (and a browser where none is found) and run every test

@@ -10,7 +10,8 @@ import typer
 
 import apportion as ap
 from apportion.cli import demo
-from apportion.studies.scenarios import SCENARIOS, play_season
+from apportion.model.response import best_value
+from apportion.studies.scenarios import HALF_YEAR, SCENARIOS, play_season
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.title)
+@pytest.mark.parametrize("scenario", demo.SHOWN, ids=lambda scenario: scenario.title)
 def test_a_season_in_the_database_is_the_season_of_the_averages(scenario, folder):
     policy = demo._ours(scenario)[demo._shown(scenario)]
     season, found = demo.play_campaign(scenario, policy, seed=11)
@@ -41,12 +42,25 @@ def test_the_default_is_what_a_campaign_takes_that_is_told_b_and_sigma(sqlite):
     assert (campaign.settings.policy, campaign.settings.parameters) == (type(default).__name__, default.parameters)
 
 
+def test_half_a_year_has_bent_returns_and_an_optimum_beside_it(folder, capsys):
+    world, played = HALF_YEAR.world, HALF_YEAR.played_evenly
+    assert played.expected[0] == pytest.approx(1000 / 6 * sum(HALF_YEAR.rates[0]))  # rates hold at an even share
+    reference = (1000 / 6) ** 0.2
+    assert played.best[119] == pytest.approx(best_value(HALF_YEAR.means, 0.8, 1000.0) * reference)
+    best = ap.Course(world, np.random.default_rng(1)).play([HALF_YEAR.best_split] * 120)
+    assert best.expected[-1] == pytest.approx(best.best[-1])
+    assert HALF_YEAR.possible == pytest.approx(played.best.sum())
+    assert 0.7 < played.expected.sum() / HALF_YEAR.possible < 0.95
+    text = str(demo._splits(HALF_YEAR, play_season(HALF_YEAR, ap.Uniform(), 1)).columns[0]._cells)
+    assert "'even split', 'optimum, day 120'" in text
+
+
 def test_each_section_ends_with_a_check(folder, capsys):
     demo.show_demo(seed=3, repeats=1)
     out = " ".join(capsys.readouterr().out.split())
     said = re.findall(r"(\d+) events stored in a throw-away database, rebuilt bit for bit: ok\.", out)
-    assert list(map(int, said)) == [1 + 2 * scenario.periods for scenario in SCENARIOS]
-    assert out.count("by day, by apportion (Auto, default)") == 1
+    assert list(map(int, said)) == [1 + 2 * scenario.periods for scenario in demo.SHOWN]
+    assert out.count("by day, by apportion (Auto, default)") == 2
     assert out.count("by month, by apportion (Auto, default)") == 1
     assert out.count("by day, by apportion (Odds)") == 1
     assert os.listdir(folder) == []
@@ -65,4 +79,4 @@ def test_a_campaign_that_does_not_agree_with_its_events_is_told_with_exit_code_1
     with pytest.raises(typer.Exit) as stop:
         demo.show_demo(seed=3, repeats=1)
     assert stop.value.exit_code == 1
-    assert capsys.readouterr().out.count("does not agree with the events.") == len(SCENARIOS)
+    assert capsys.readouterr().out.count("does not agree with the events.") == len(demo.SHOWN)

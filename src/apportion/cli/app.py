@@ -45,7 +45,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="The seed of the random numbers.", min=0)] = 2023,
     repeats: Annotated[int, typer.Option(help="Seasons to average the earnings over.", min=1)] = 40,
 ) -> None:
-    """The paper's three examples, end to end: splits, what was learned, what it earned.
+    """The paper's three examples and one as data are, end to end: splits, what was learned, what it earned.
 
     Example: apportion demo --seed 7
     """

@@ -1,4 +1,7 @@
-"""The paper's three examples as worlds with names and units: research hours, venture capital, test kits."""
+"""The paper's three examples as worlds with names and units: research hours, venture capital, test kits.
+
+A fourth is as data are: rates that move, returns that diminish, and nobody who says b and σ.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,19 @@ from apportion.allocation.allocator import Allocator
 from apportion.allocation.beliefs import Beliefs
 from apportion.allocation.split import Split
 from apportion.model.law import Instance
+from apportion.model.response import best_value as best_power_value
 from apportion.model.sums import Floats
-from apportion.model.world import Course, Played, World, best_value
+from apportion.model.world import Course, Played, World
 from apportion.policies import Policy
 from apportion.simulation.live import ask_and_tell, play_through
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A problem as its owner would describe it. `means` are the true returns per unit, which no policy knows."""
+    """A problem as its owner would describe it. `means` are the true returns per unit, which no policy knows.
+
+    `known`: whether b and σ are told to the default policy.
+    """
 
     title: str
     story: str
@@ -34,6 +41,7 @@ class Scenario:
     periods: int
     returns: str
     whole: bool = False
+    known: bool = True
 
     @property
     def world(self) -> World:
@@ -41,9 +49,20 @@ class Scenario:
         return Instance(self.means, self.b, self.sigma)
 
     @property
+    def noise(self) -> dict[str, Any]:
+        """What is known of the noise, as an `Allocator` or a campaign is given it."""
+        return {"b": self.b, "sigma": self.sigma} if self.known else {}
+
+    @property
     def possible(self) -> float:
-        """What a season is expected to earn with all of the budget on the best arm."""
-        return self.periods * best_value(self.world.record(), 1, self.budget, self.world.initial_state())
+        """What a season is expected to earn with the best split of every period."""
+        return float(self.played_evenly.best.sum())
+
+    @property
+    def played_evenly(self) -> Played:
+        """A season of even splits."""
+        amounts = np.full((self.periods, len(self.arms)), self.budget / len(self.arms))
+        return Course(self.world, np.random.default_rng(0)).play(amounts)
 
 
 class Kits(World):
@@ -69,6 +88,52 @@ class KitScenario(Scenario):
     def world(self) -> World:
         """Binomial counts of positives."""
         return Kits(self.means)
+
+
+class BentKits(World):
+    """Kits whose first ones find the most: A of them find p·R·(A/R)^c cases on average, a binomial count of A.
+
+    p, the rate of a state in a month, (months, states), holds at the reference amount R. Months have `days` days.
+    """
+
+    rates: tuple[tuple[float, ...], ...]
+    reference: float
+    c: float
+    days: int
+
+    @property
+    def arms(self) -> int:
+        """The number of states."""
+        return len(self.rates[0])
+
+    def outcome(self: Any, number: Any, arm: Any, amount: Any, state: Any, rng: Any) -> Any:
+        """The chance of a kit is p·(A/R)^(c−1)."""
+        rate = self.rates[min((number - 1) // self.days, len(self.rates) - 1), arm]
+        chance = min(1.0, rate * (amount / self.reference) ** (self.c - 1.0))
+        return amount * chance, float(rng.binomial(int(amount), chance))
+
+    def best_value(self: Any, number: Any, budget: Any, state: Any) -> Any:
+        """V of the law μ·A^c with μ = p·R^(1−c)."""
+        row = self.rates[min((number - 1) // self.days, len(self.rates) - 1)]
+        return best_power_value(row, self.c, budget) * self.reference ** (1.0 - self.c)
+
+
+@dataclass(frozen=True)
+class BentKitScenario(Scenario):
+    """A problem with kits whose returns diminish, at rates (months, states); `means` are those of the last month."""
+
+    rates: tuple[tuple[float, ...], ...] = ()
+    c: float = 1.0
+
+    @property
+    def world(self) -> World:
+        """Binomial counts; the rates hold for an even share."""
+        return BentKits(self.rates, self.budget / len(self.arms), self.c, self.periods // len(self.rates))
+
+    @property
+    def best_split(self) -> tuple[float, ...]:
+        """The best amounts of the last period."""
+        return tuple((self.budget * np.array(Instance(self.means, b=self.b, c=self.c).best_split)).tolist())
 
 
 RESEARCH = Scenario(
@@ -110,6 +175,29 @@ KITS = KitScenario(
 
 SCENARIOS = (RESEARCH, STARTUPS, KITS)
 
+# Positives per PCR result reported in the months from June to November 2020; source as above. That positives grow
+# less than in proportion to tests was measured there too: exponents of 0.7 to 0.9 (docs/real_data.md).
+POSITIVITY = (
+    (0.164, 0.035, 0.129, 0.045, 0.046, 0.153),
+    (0.174, 0.052, 0.161, 0.045, 0.061, 0.213),
+    (0.068, 0.033, 0.103, 0.052, 0.046, 0.111),
+    (0.040, 0.033, 0.055, 0.047, 0.033, 0.068),
+    (0.056, 0.063, 0.057, 0.073, 0.051, 0.090),
+    (0.113, 0.121, 0.085, 0.131, 0.127, 0.125),
+)
+HALF_YEAR = BentKitScenario(
+    title="Half a year of test kits",
+    story=(
+        "An agency has 1,000 test kits a day for six states, on twenty days a month from June to November 2020, at "
+        "the shares of positives of those months. Who needs a test most comes first, so twice the kits find 1.74 times "
+        "the cases (c = 0.8). Nobody knows that, nor how noisy counts are, nor when the rates move."
+    ),
+    arms=("AZ", "CO", "FL", "IL", "OH", "TX"),
+    means=POSITIVITY[-1], rates=POSITIVITY, c=0.8,
+    b=0.5, sigma=0.3, budget=1000.0, unit="kits", period="day", periods=120, returns="cases found", whole=True,
+    known=False,
+)  # fmt: skip
+
 
 class Season(NamedTuple):
     """What happened: amounts and outcomes, (periods, arms), and what was believed at the end."""
@@ -126,9 +214,8 @@ class Season(NamedTuple):
 def play_season(scenario: Scenario, policy: Policy, seed: int) -> Season:
     """Ask and tell through a whole season, as its owner would."""
     allocator = Allocator(
-        policy, scenario.arms, seed=seed, b=scenario.b, sigma=scenario.sigma, whole=scenario.whole,
-        horizon=scenario.periods,
-    )  # fmt: skip
+        policy, scenario.arms, seed=seed, whole=scenario.whole, horizon=scenario.periods, **scenario.noise
+    )
     rng = np.random.default_rng([seed, 1])
     played = play_through(allocator, scenario.world, [scenario.budget] * scenario.periods, rng)
     return Season(played, allocator.beliefs())
