@@ -189,8 +189,8 @@ HALF_YEAR = BentKitScenario(
     title="Half a year of test kits",
     story=(
         "An agency has 1,000 test kits a day for six states, on twenty days a month from June to November 2020, at "
-        "the shares of positives of those months. Who needs a test most comes first, so twice the kits find 1.74 times "
-        "the cases (c = 0.8). Nobody knows that, nor how noisy counts are, nor when the rates move."
+        "the shares of positives of those months. Who needs a test most comes first, so twice the kits find 1.74 "
+        "times the cases (c = 0.8). Nobody knows that, nor how noisy counts are, nor when the rates move."
     ),
     arms=("AZ", "CO", "FL", "IL", "OH", "TX"),
     means=POSITIVITY[-1], rates=POSITIVITY, c=0.8,
