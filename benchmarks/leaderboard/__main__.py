@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apportion.cli.studies import show_leaderboard
+from apportion.cli.studies import show_concave_leaderboard, show_leaderboard
 from apportion.studies.leaderboard.page import write_folder
 from apportion.studies.leaderboard.plateau import run_plateau, save_curves
 
@@ -20,6 +20,8 @@ def main() -> None:
     """Make the data, the pictures and the page."""
     show_leaderboard(False, 1, None, FOLDER, False)
     show_leaderboard(False, 2, None, FOLDER, False, FRESH_SEED)
+    show_concave_leaderboard(False, 1, None, FOLDER, False)
+    show_concave_leaderboard(False, 2, None, FOLDER, False, FRESH_SEED)
     curves = run_plateau(
         on_curve=lambda curve: print(
             f"b = {curve.b:g}, {curve.policy}: {curve.mean[-1]:.4g}, of it {curve.growth:.3g} in the last tenfold",

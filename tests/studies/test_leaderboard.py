@@ -10,9 +10,11 @@ from typer.testing import CliRunner
 import apportion as ap
 from apportion.cli.app import app
 from apportion.simulation.candidates import Informed
+from apportion.studies.concave import drawn_cases
 from apportion.studies.leaderboard import SUITE, Leaderboard, fresh_suite, run_leaderboard
 from apportion.studies.leaderboard.page import Part, write_folder, write_parts
 from apportion.studies.leaderboard.plateau import load_curves, run_plateau, save_curves
+from apportion.studies.leaderboard.run import concave_contestants
 from apportion.studies.leaderboard.scores import Estimate, Score, geometric_mean, ratio, score, thompson_bar
 
 SOAK = 10 if os.environ.get("APPORTION_SOAK") else 1
@@ -184,6 +186,20 @@ def test_the_command_plays_a_fresh_suite_and_writes_its_page(tmp_path, monkeypat
     assert "A fresh suite" in page
     assert "--fresh 3 --seed 1" in page
     assert all(case.label in page for case in fresh_suite(3, 2))
+
+
+def test_the_command_plays_concave_worlds_and_the_page_has_them(tmp_path, monkeypatch):
+    monkeypatch.setattr("apportion.cli.studies.drawn_cases", lambda seed: drawn_cases(seed, 1))
+    few = {"Uniform": ap.Uniform(), "EpsilonGreedy": Informed(ap.EpsilonGreedy)}
+    monkeypatch.setattr("apportion.studies.leaderboard.run.concave_contestants", lambda: few)
+    asked = ["leaderboard", "--concave", "--fresh", "2", "--quick", "--workers", "1", "--out", str(tmp_path)]
+    found = CliRunner().invoke(app, asked)
+    assert found.exit_code == 0, found.output
+    page = (tmp_path / "leaderboard.md").read_text()
+    assert "## Fresh concave worlds" in page
+    assert "apportion leaderboard --concave --quick --fresh 2 --seed 1" in page
+    assert "| Uniform |" in page
+    assert set(concave_contestants()) >= {"Auto", "Recommended", "Matching", "Uniform"}
 
 
 @pytest.mark.parametrize("b", [0.6, 0.75])

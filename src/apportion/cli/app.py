@@ -152,7 +152,8 @@ def leaderboard(
     workers: Annotated[int | None, typer.Option(help="Threads on this machine; all cores by default.", min=1)] = None,
     out: Annotated[Path | None, typer.Option(help="A folder for the page, the pictures and the scores.")] = None,
     json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
-    fresh: Annotated[int | None, typer.Option(help="Play 44 cases drawn from this seed instead.", min=0)] = None,
+    fresh: Annotated[int | None, typer.Option(help="Play cases drawn from this seed instead.", min=0)] = None,
+    concave: Annotated[bool, typer.Option("--concave", help="Play worlds with diminishing returns instead.")] = False,
 ) -> None:
     """Every policy on a suite of 44 cases: which loses least, in the mean and in the tail.
 
@@ -160,9 +161,10 @@ def leaderboard(
 
     Example: apportion leaderboard --fresh 7 --quick
     """
-    from apportion.cli.studies import show_leaderboard
+    from apportion.cli.studies import show_concave_leaderboard, show_leaderboard
 
-    show_leaderboard(quick, seed, workers, out, json, fresh)
+    show = show_concave_leaderboard if concave else show_leaderboard
+    show(quick, seed, workers, out, json, fresh)
 
 
 @app.command()

@@ -86,6 +86,35 @@ def show_leaderboard(
     Console().print(table)
 
 
+def show_concave_leaderboard(
+    quick: bool, seed: int, workers: int | None, out: Path | None, as_json: bool, fresh: int | None = None
+) -> None:
+    """The policies in concave worlds, named ones or random ones; `out` gets the scores, and the page with them."""
+    from apportion.studies.concave.page import ranking
+    from apportion.studies.leaderboard.run import CONCAVE_RUNS, QUICK_CONCAVE_RUNS, concave_contestants
+
+    if out is not None:
+        optional.require("plot", "`--out`")  # before the work, not after it
+    asked = f"{' --quick' if quick else ''}{'' if fresh is None else f' --fresh {fresh}'} --seed {seed}"
+    cases = NAMED if fresh is None else drawn_cases(fresh)
+    name = "concave.json" if fresh is None else "concave-fresh.json"
+    with _progress() as bar:
+        task = bar.add_task("worlds", total=len(cases))
+        found = scores(
+            concave_contestants(), cases, QUICK_CONCAVE_RUNS if quick else CONCAVE_RUNS, seed, workers=workers,
+            path=None if out is None else out / name, command=f"apportion leaderboard --concave{asked} --out {out}",
+            on_case=lambda case: bar.advance(task),
+        )  # fmt: skip
+    if out is not None:
+        from apportion.studies.leaderboard.page import write_folder
+
+        write_folder(out)
+    if as_json:
+        print(json.dumps([score._asdict() for score in found], indent=2))
+        return
+    _print(ranking(found))
+
+
 def show_robustness(quick: bool, seed: int, workers: int, out: Path | None, as_json: bool) -> None:
     """Play every violation and print the table; with `out` write the data, the page and the picture too."""
     path = None

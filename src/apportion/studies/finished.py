@@ -28,7 +28,8 @@ class Finished(NamedTuple):
     result: Any
 
 
-_NOT_COUNTED = ("apportion.reporting", "apportion.studies.page", __name__)
+NOT_COUNTED = ("apportion.reporting", "apportion.studies.page", __name__)
+"""What stores and shows numbers, and does not make them."""
 
 Entries = dict[Name, Finished]
 Decode = Callable[[Any], dict[Name, Finished]]
@@ -88,7 +89,7 @@ def digest_of_numbers(module: str, aside: Iterable[str] = ()) -> str:
 
     What stores and shows numbers does not count, nor do the modules `aside`.
     """
-    return digest_of([module, *simulation_starts()], aside=(*_NOT_COUNTED, *aside))
+    return digest_of([module, *simulation_starts()], aside=(*NOT_COUNTED, *aside))
 
 
 def plain(value: Any) -> Any:

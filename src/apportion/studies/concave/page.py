@@ -38,6 +38,24 @@ def verdicts(found: Sequence[Score]) -> Table:
     return Table("What is met", ["policy", "T", "bar", "met in worlds", "least part"], rows)
 
 
+def ranking(found: Sequence[Score]) -> Table:
+    """Every policy over all its worlds, the one that earns most first: the mean and the least part of the optimum."""
+    horizons = sorted({score.horizon for score in found})
+    rows = []
+    for policy in dict.fromkeys(score.policy for score in found):
+        own = [score for score in found if score.policy == policy]
+        parts = {horizon: [score.part for score in own if score.horizon == horizon] for horizon in horizons}
+        means = [sum(values) / len(values) for values in parts.values()]
+        behind = sum(score.ahead < 0.0 and score.horizon == horizons[-1] for score in own)
+        cells = (f"{mean:.3f}, {min(values):.3f}" for mean, values in zip(means, parts.values()))
+        rows.append((sum(means), [policy, *cells, f"{behind} of {len(parts[horizons[-1]])}"]))
+    columns = [f"T = {horizon:,}: mean, least" for horizon in horizons]
+    listed = [row for _, row in sorted(rows, key=lambda pair: -pair[0])]
+    return Table(
+        "Part of the optimum's value", ["policy", *columns, f"behind an even split at T = {horizons[-1]:,}"], listed
+    )
+
+
 def by_world(found: Sequence[Score]) -> Table:
     """What every policy earns in every world, horizon beside horizon."""
     horizons = list(dict.fromkeys(score.horizon for score in found))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import math
@@ -11,16 +12,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from apportion._common.imports import is_ours
+from apportion._common.sources import digest_of
 from apportion._common.validation import whole
+from apportion.errors import InvalidValue
 from apportion.model.sums import Floats
 from apportion.model.world import Course, World
-from apportion.simulation.candidates import Candidate
+from apportion.simulation.candidates import Candidate, Informed, policy_on, read_candidate
 from apportion.simulation.engines.streams import restart, streams
 from apportion.simulation.simulate import simulate
+from apportion.simulation.user_code import code_of as code_of_user
 from apportion.studies.concave.worlds import Case
-from apportion.studies.finished import Entries, Finished, FinishedWork, digest_of_numbers
+from apportion.studies.finished import NOT_COUNTED, Entries, Finished, FinishedWork, read_json
 
 HORIZONS = (100, 400, 2_000)
+STUDY = "a study of concave worlds"
+DIGEST_LENGTH = 12
 
 # A policy may earn less than an even split by so much of the optimum, up to this horizon and beyond it.
 SHORT, SHORT_SLACK, SLACK = 399, 0.08, 0.03
@@ -127,12 +134,14 @@ def scores(
     """
     entries = dict(policies) if isinstance(policies, Mapping) else {_label(policy): policy for policy in policies}
     count = whole("runs", runs, low=2)
-    work = FinishedWork[ScoreName](path, "a study of concave worlds", decode, lambda found: encode(found, command))
-    code = digest_of_numbers(__name__)
+    work = FinishedWork[ScoreName](path, STUDY, decode, lambda found: encode(found, command))
+    code = {name: code_of(entry) for name, entry in entries.items()}
     found: list[Score] = []
     for case in worlds:
-        made_by = {name: [seed, count, code, repr(entry), case.world.to_dict()] for name, entry in entries.items()}
-        names = [ScoreName(case.name, policy, horizon) for horizon in horizons for policy in entries]
+        world = hashlib.sha256(json.dumps(case.world.to_dict(), sort_keys=True).encode()).hexdigest()[:DIGEST_LENGTH]
+        playing = [name for name, entry in entries.items() if _plays(entry, case.world)]
+        made_by = {name: [seed, count, code[name], repr(entries[name]), world] for name in playing}
+        names = [ScoreName(case.name, policy, horizon) for horizon in horizons for policy in playing]
         if any(work.find(name, made_by[name.policy]) is None for name in names):
             values = possible(case.world, max(horizons), count, seed)
         for name in names:
@@ -145,12 +154,39 @@ def scores(
                 best, even = (each[:, name.horizon - 1] for each in values)
                 part, part_of_even = 1.0 - lost / best, even / best
                 means = map(_mean, (part, part_of_even, part - part_of_even, lost))
-                numbers = [*itertools.chain.from_iterable(means), round(float((best - even).mean()), 6)]
+                numbers = [case.steady, *itertools.chain.from_iterable(means), round(float((best - even).mean()), 6)]
                 result = work.add(name, made_by[name.policy], numbers)
-            found.append(Score(*name, case.steady, *result))
+            found.append(Score(*name, *result))
         on_case(case)
     work.save()
     return found
+
+
+def load_scores(path: Path) -> tuple[list[Score], str]:
+    """The scores of a file that `scores` wrote, and the command that made it."""
+
+    def read(data: Any) -> tuple[list[Score], str]:
+        return [Score(*name, *entry.result) for name, entry in decode(data).items()], str(data["command"])
+
+    return read_json(path, STUDY, read)
+
+
+def code_of(policy: Candidate) -> str:
+    """A digest of the sources that the policy and its play are made of; other policies do not count."""
+    cls: Any = policy if isinstance(policy, type) else policy.cls if isinstance(policy, Informed) else type(policy)
+    starts = [__name__, *([cls.__module__] if is_ours(cls) else [])]
+    return (
+        digest_of(starts, aside=(*NOT_COUNTED, Case.__module__))[:DIGEST_LENGTH] + code_of_user(cls)[:DIGEST_LENGTH]
+    )
+
+
+def _plays(policy: Candidate, world: World) -> bool:
+    """Whether the policy says that the world is for it."""
+    try:
+        policy_on(read_candidate(policy), world)
+    except InvalidValue:
+        return False
+    return True
 
 
 def decode(data: Any) -> Entries[ScoreName]:

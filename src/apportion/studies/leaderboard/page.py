@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from apportion.reporting.html import shown
+from apportion.studies.concave.page import ranking
+from apportion.studies.concave.scores import Score as WorldScore
+from apportion.studies.concave.scores import load_scores
 from apportion.studies.leaderboard.plateau import RegretCurve, load_curves, plateau_picture
 from apportion.studies.leaderboard.scores import BARS, Leaderboard, read_scores
 from apportion.studies.page import Block, Figure, Heading, Picture, Table, Text, table_of, with_error, write_page
@@ -35,6 +38,13 @@ FRESH_WORDS = (
     "Drawn at random from a seed (`apportion.studies.leaderboard.fresh_suite`); no constant was chosen on these"
     " cases, though on others of the same kind. Many are too short for their gaps, so that no policy can do much"
     " better than another. Draw your own with `--fresh SEED`."
+)
+
+CONCAVE_FILES = {"concave.json": "Concave worlds", "concave-fresh.json": "Fresh concave worlds"}
+CONCAVE_WORDS = (
+    "Power laws, saturating, logarithmic and capped returns, 3 to 20 arms, a σ per arm, means at rest or moving"
+    " (`apportion.studies.concave`). What is earned is a part of what the best split of every period would earn."
+    " `Auto` is told nothing, the others b and every σ, and c where they know it."
 )
 
 
@@ -75,17 +85,30 @@ def write_folder(folder: Path) -> Path:
     files = {name: read_scores(paths[name]) for name in ("suite", "fresh") if paths[name].exists()}
     parts = {name: Part(Leaderboard.of(file), name, file.command) for name, file in files.items()}
     curves = load_curves(paths["plateau"]) if paths["plateau"].exists() else ()
-    return write_parts(folder, parts.get("suite"), parts.get("fresh"), curves)
+    concave = {title: load_scores(folder / name) for name, title in CONCAVE_FILES.items() if (folder / name).exists()}
+    return write_parts(folder, parts.get("suite"), parts.get("fresh"), curves, concave)
 
 
 def write_parts(
-    folder: Path, suite: Part | None, fresh: Part | None = None, plateau: Sequence[RegretCurve] = ()
+    folder: Path,
+    suite: Part | None,
+    fresh: Part | None = None,
+    plateau: Sequence[RegretCurve] = (),
+    concave: Mapping[str, tuple[Sequence[WorldScore], str]] | None = None,
 ) -> Path:
-    """Write `leaderboard.md` and its pictures into a folder, from whichever parts there are."""
-    return write_page(folder / "leaderboard.md", TITLE, LEAD, _blocks(suite, fresh, plateau))
+    """Write `leaderboard.md` and its pictures into a folder, from whichever parts there are.
+
+    `concave` has scores in concave worlds and the command that made them, by title.
+    """
+    return write_page(folder / "leaderboard.md", TITLE, LEAD, _blocks(suite, fresh, plateau, concave or {}))
 
 
-def _blocks(suite: Part | None, fresh: Part | None, plateau: Sequence[RegretCurve]) -> Iterator[Block]:
+def _blocks(
+    suite: Part | None,
+    fresh: Part | None,
+    plateau: Sequence[RegretCurve],
+    concave: Mapping[str, tuple[Sequence[WorldScore], str]],
+) -> Iterator[Block]:
     for part, title, words in ((suite, "The suite", SUITE_WORDS), (fresh, "A fresh suite", FRESH_WORDS)):
         if part is not None:
             yield Heading(title)
@@ -93,6 +116,10 @@ def _blocks(suite: Part | None, fresh: Part | None, plateau: Sequence[RegretCurv
             yield Picture(part.name, "The score of every policy.", functools.partial(score_picture, part.board))
             yield _ranking(part.board)
             yield from _bars(part.board)
+    for title, (scores, command) in concave.items():
+        yield Heading(title)
+        yield Text(f"{CONCAVE_WORDS} Made by `{command}`.")
+        yield ranking(scores)._replace(caption="")
     if plateau:
         yield from _plateau(plateau)
     for part, title in ((suite, "the suite"), (fresh, "the fresh suite")):

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from apportion.errors import InvalidValue
-from apportion.policies import find_policy, shared
-from apportion.simulation.candidates import Informed
+from apportion.policies import Auto, Matching, find_policy, shared
+from apportion.simulation.candidates import Candidate, Informed
 from apportion.simulation.simulate import simulate
 from apportion.studies.finished import FinishedWork
 from apportion.studies.leaderboard.scores import Leaderboard, Score, ScoreFile, ScoreName, decode, encode, score
@@ -33,6 +33,10 @@ QUICK = Sizes(200_000, 20)
 
 DIGEST_LENGTH = 12
 
+# Of the others, those that stand for their kind: rules of one arm at a time do not divide, as concave worlds ask for.
+CONCAVE = ("Recommended", "Odds", "Thompson", "UCB1", "Elimination, anytime", "Uniform")
+CONCAVE_RUNS, QUICK_CONCAVE_RUNS = 20, 4
+
 
 def contestants() -> dict[str, Informed]:
     """The policies that take part; each is given the true b, σ and horizon."""
@@ -51,6 +55,12 @@ def contestants() -> dict[str, Informed]:
         "Uniform": ("Uniform", {}),
     }
     return {name: Informed(find_policy(policy), parameters) for name, (policy, parameters) in entries.items()}
+
+
+def concave_contestants() -> dict[str, Candidate]:
+    """Who takes part where returns diminish: told b, σ_i and c as far as they know it; and `Auto`, told nothing."""
+    told = {name: entry for name, entry in contestants().items() if name in CONCAVE}
+    return {"Auto": Auto(), "Matching": Informed(Matching), **told}
 
 
 def run_leaderboard(
