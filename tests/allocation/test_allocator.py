@@ -152,7 +152,7 @@ def test_what_a_bound_gives_is_not_taken_for_the_policys_opinion():
         )
     split = allocator.ask(1.0)
     assert split.amounts["video"] == pytest.approx(0.2)
-    assert re.search(r": a small share keeps watching it\. Raised from \S+% by the bounds\.$", split.reasons["video"])
+    assert re.search(r" likely to be the best\. Raised from \S+% by the bounds\.$", split.reasons["video"])
 
 
 def test_a_policy_that_fails_leaves_the_generator_where_it_was():
@@ -797,7 +797,7 @@ BAD_SETTINGS = {
     "`horizon` must be a whole number of at least 1; got 2.5.": lambda: make(horizon=2.5),
     "`level` must be a number in (0, 1); got 1.": lambda: make(level=1),
     "`seed` must be a whole number of at least 0; got -1.": lambda: make(seed=-1),
-    "`step` must be a number above 0; got 0.": lambda: make(step=0),
+    "`step` must be a number of at least 0; got -1.": lambda: make(step=-1),
     "`step` must be left out where `whole` is True; got 2.": lambda: make(whole=True, step=2),
     "`whole` must be True or False; got 'yes'.": lambda: make(whole="yes"),
     "`half_life` must be a number of at least 0.001; got 0.": lambda: make(half_life=0),

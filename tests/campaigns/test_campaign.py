@@ -299,7 +299,7 @@ def test_a_budget_that_no_step_divides_is_refused_at_once(sqlite):
     with pytest.raises(ap.InvalidValue) as caught:
         campaign.change(step=7)
     assert str(caught.value) == "`budget` must be a multiple of the step 7; got 5000.0."
-    with pytest.raises(ap.InvalidValue, match=r"`step` must be a number above 0; got -1\."):
+    with pytest.raises(ap.InvalidValue, match=r"`step` must be a number of at least 0; got -1\."):
         campaign.change(step=-1)
     assert (campaign.state(), campaign.version) == (state, 1)
     campaign.change(step=7, budget=70)

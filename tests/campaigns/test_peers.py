@@ -133,7 +133,8 @@ def test_10_regret_of_the_live_campaign(ads):
 
 
 def test_11_saved_state_loads_with_the_generator_where_it_was(sqlite):
-    campaign = ap.Campaign.create("dice", ARMS, budget=1, policy="odds", b=0.2, sigma=1, seed=3, db=sqlite)
+    free = {"growth": None, "step": 0}
+    campaign = ap.Campaign.create("dice", ARMS, budget=1, policy="odds", b=0.2, sigma=1, seed=3, db=sqlite, **free)
     for _ in range(70):
         campaign.split()
     position = json.loads(campaign.state().partition("\n")[2])["generator"]

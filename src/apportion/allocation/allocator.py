@@ -17,6 +17,7 @@ from apportion.allocation.limits import Limits
 from apportion.allocation.noise_levels import GivenSigma, Sigma, sigma_by_name
 from apportion.allocation.outcomes import Amounts, Outcomes, OutcomeUpdate, budget_amount, must_agree, read_outcomes
 from apportion.allocation.saved_state import fresh_seed, intact_state, plain_state, read_state, state_from_plain
+from apportion.allocation.spendable import spendable_amounts
 from apportion.allocation.split import Split
 from apportion.allocation.tickets import Ticket, Tickets, TicketStore
 from apportion.errors import Conflict, IncompatibleState, InvalidValue
@@ -51,7 +52,8 @@ class Allocator:
     - `c`: returns grow as amount^c; the policy's by default, or 1, in proportion to the amount.
     - `horizon`: how many periods there will be, for policies that want to know.
     - `minimum`, `maximum`, `pinned`: shares by arm name. `whole`: amounts are whole units; `step`: multiples
-      of it.
+      of it. Without a step amounts are what the shares say, to the last bit; with a `resolution` (0.01 for cents,
+      0 for none) they are such as can be spent (`apportion.allocation.spendable`).
     - `growth`: an arm gets at most so many times the largest amount that ever brought an outcome, and always up to an
       even share; `change`: no share moves by more than this in one period. Both give way where the bounds leave no
       split (`apportion.allocation.limits`).
@@ -87,6 +89,7 @@ class Allocator:
         pinned: Mapping[str, float] | None = None,
         whole: bool = False,
         step: float | None = None,
+        resolution: float | None = None,
         growth: float | None = None,
         change: float | None = None,
         half_life: float | None = None,
@@ -104,7 +107,9 @@ class Allocator:
         self.minimise = validation.flag("minimise", minimise)
         if validation.flag("whole", whole) and step is not None:
             raise validation.refuse("step", "left out where `whole` is True", step)
-        self.step = 1.0 if whole else None if step is None else validation.number("step", step, above=0.0)
+        self.step = 1.0 if whole else None if step is None else validation.number("step", step, low=0.0)
+        """What amounts are multiples of; 0: any amount; None: nobody said."""
+        self.resolution = None if resolution is None else validation.number("resolution", resolution, low=0.0)
         self.seed = fresh_seed() if seed is None else validation.whole("seed", seed, low=0)
         self._rng = np.random.Generator(np.random.PCG64(self.seed))
         self._arms = Arms(arms, minimum, maximum, pinned)
@@ -264,7 +269,7 @@ class Allocator:
             limited = self._limits.shares(amount, active, low, high)
             least, most = (low, high) if limited is None else (limited.low, limited.high)
             shares = wanted if least is None else feasible.project(wanted, least, most, names)
-            given = feasible.amounts(shares, amount, low=low, high=high, step=self.step, rng=self._rng, names=names)
+            given = self._amounts(shares, amount, low, high, names)
             after = self._rng.bit_generator.state
             drawn = None if after == before else dict(after)
         except BaseException:
@@ -275,6 +280,15 @@ class Allocator:
         memory = memory if active is None else _placed(memory, active, self._memory)
         changed = memory.tobytes() != self._memory.tobytes()
         return Decision(period.number, amount, names, active, wanted, shares, given, memory, changed, drawn)
+
+    def _amounts(
+        self, shares: Floats, budget: float, low: Floats | None, high: Floats | None, names: Sequence[str]
+    ) -> Floats:
+        """The budget by shares: in steps, such as can be spent, or to the last bit."""
+        if self.step is None and self.resolution is not None:
+            return spendable_amounts(shares, budget, self.resolution, low=low, high=high, rng=self._rng, names=names)
+        step = self.step or None  # 0 asks for any amount
+        return feasible.amounts(shares, budget, low=low, high=high, step=step, rng=self._rng, names=names)
 
     def tell(self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None) -> None:
         """Record outcomes: by ticket and arm name, in parts, late, in any order.
@@ -443,6 +457,8 @@ class Allocator:
         limits = self._limits.to_dict()
         if limits:
             state["limits"] = limits
+        if self.resolution is not None:
+            state["resolution"] = self.resolution
         return json.dumps(state, allow_nan=False)
 
     @classmethod
@@ -457,6 +473,7 @@ class Allocator:
         restored = cls(
             policy_from_dict(state["policy"]), arms.names, seed=state["seed"], b=b, sigma=state["sigma"],
             c=past.c, horizon=state["horizon"], step=state["step"], level=state["level"], minimise=state["minimise"],
+            resolution=state.get("resolution"),
         )  # fmt: skip
         if restored._past.b != past.b:
             raise IncompatibleState("The saved state is damaged: its policy reads other sums than it holds.")

@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from apportion._common.formatting import Table, percent, readable
 from apportion.allocation.beliefs import Beliefs, interval
 from apportion.allocation.decision import Decision
 from apportion.allocation.limits import ROUNDING, LimitedShares
+from apportion.model.sums import Floats
 from apportion.policies.contract import Policy
 
 # An arm that does not lead and is given at least the first share is being tested; below the second it is watched.
@@ -51,6 +54,11 @@ class Split(Table):
     def amounts(self) -> Mapping[str, float]:
         """The amount of each arm, adding up to the budget exactly."""
         return MappingProxyType(dict(zip(self._decision.arms, self._decision.amounts.tolist())))
+
+    @property
+    def _shown_shares(self) -> Floats:
+        """The shares, with 0 where rounding left nothing."""
+        return np.where(self._decision.amounts > 0.0, self._decision.shares, 0.0)
 
     @functools.cached_property
     def reasons(self) -> Mapping[str, str]:
@@ -99,7 +107,8 @@ class Split(Table):
 
     def _reason_from_belief(self, index: int) -> str:
         belief, leader = self.beliefs.at(index), self.beliefs.leader
-        name, share = self._decision.arms[index], float(self._decision.shares[index])
+        # A share of which rounding left nothing this time is none to a reader.
+        name, share = self._decision.arms[index], float(self._shown_shares[index])
         if leader is None:
             return (
                 "No outcomes yet: all arms start alike." if share > 0 else "No outcomes yet: another arm goes first."
@@ -126,7 +135,7 @@ class Split(Table):
         if wanted >= TESTED_SHARE:
             return text + ": testing this one again."
         if wanted < WATCHED_SHARE:
-            return text + ": a small share keeps watching it."
+            return text + (": a small share keeps watching it." if share < WATCHED_SHARE else ".")
         return text + ": worth a closer look."
 
     @property
@@ -148,7 +157,7 @@ class Split(Table):
         return {
             "arm": list(self._decision.arms),
             "amount": self._decision.amounts.tolist(),
-            "share": self._decision.shares.tolist(),
+            "share": self._shown_shares.tolist(),
             **marginal,
             "why": list(self.reasons.values()),
         }

@@ -13,7 +13,7 @@ from apportion.allocation.noise_levels import in_order, sigma_by_name
 from apportion.allocation.outcomes import budget_amount
 from apportion.campaigns.events import Event
 from apportion.campaigns.settings import SETTINGS
-from apportion.campaigns.state import ALLOCATOR_SETTINGS, CampaignState
+from apportion.campaigns.state import ALLOCATOR_SETTINGS, CampaignState, resolution_of
 from apportion.campaigns.storage.store import Store
 from apportion.policies.registry import choose_policy
 
@@ -45,8 +45,8 @@ def new_arm_name(label: str, name: Any) -> Any:
 def divisible_budget(budget: Any, step: float | None) -> float:
     """A campaign's budget, checked; one that is no multiple of the step could never be split."""
     amount = budget_amount(budget)
-    if step is not None:  # refused as every split would be
-        size = validation.number("step", step, above=0.0)
+    size = 0.0 if step is None else validation.number("step", step, low=0.0)
+    if size > 0.0:  # refused as every split would be
         feasible_amounts([1.0], amount, step=size, rng=np.random.default_rng(0))
     return amount
 
@@ -66,6 +66,7 @@ def creation_payload(arms: Iterable[str], given: dict[str, Any]) -> dict[str, An
         **{name: getattr(allocator, name) for name in held if name in ALLOCATOR_SETTINGS},
         "b": allocator.given_b,
         "c": given["c"],
+        "resolution": resolution_of(given["unit"]),
     }
     settings = {name: given[name] for name in held if name not in ALLOCATOR_SETTINGS}
     settings |= {"budget": divisible_budget(given["budget"], allocator.step), "assumed": list(assumed)}

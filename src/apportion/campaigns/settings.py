@@ -106,9 +106,11 @@ class _Changeable(TypedDict, total=False):
         group="budget", label="Unit", example="EUR", longest=40,
     )]  # fmt: skip
     step: Annotated[float | None, Setting(
-        help="Amounts are multiples of this; 1 for whole units.", without="any amount",
-        details="0.01 for cents, 25 for packs of 25. The budget must be a multiple, too.",
-        group="budget", label="Step", noun="the step", example=10, above=0.0,
+        help="Amounts are multiples of this; 1 for whole units, 0 for any amount.",
+        without="cents where the unit is a currency, else any amount",
+        details="25 for packs of 25. The budget must be a multiple, too. What is done without a step: [Amounts that "
+                "can be spent](../campaigns.md#amounts-that-can-be-spent).",
+        group="budget", label="Step", noun="the step", example=10, low=0.0,
     )]  # fmt: skip
     policy: Annotated["Policy | str", Setting(
         help="How to decide: the name of a policy.",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from apportion._common import validation
+from apportion._common.currencies import smallest_payment
 from apportion.allocation.allocator import Allocator
 from apportion.allocation.noise_levels import in_order, sigma_by_name
 from apportion.allocation.outcomes import budget_amount
@@ -26,6 +27,11 @@ FORMAT = "apportion.ledger"
 NOISE = ("b", "sigma")  # the settings that a policy may be given, or learn
 # The settings that are options of the allocator; the others are kept beside it.
 ALLOCATOR_SETTINGS = frozenset(inspect.signature(Allocator).parameters) & SETTINGS.keys() - {"policy"}
+
+
+def resolution_of(unit: str | None) -> float:
+    """What the amounts of a new campaign are multiples of, where nobody gave a step: cents; 0 where it has none."""
+    return smallest_payment(unit) or 0.0
 
 
 class CampaignState:
@@ -195,6 +201,8 @@ class CampaignState:
                 own.replace_policy(policy_from_dict(changes[name]))
             elif name not in ALLOCATOR_SETTINGS:
                 self._settings[name] = SETTINGS[name].check(changes[name])
+                if name == "unit" and own.resolution is not None:  # it was begun by a release that has one
+                    own.resolution = resolution_of(self._settings[name])
             elif name not in RECOUNTS:
                 own.set_option(name, SETTINGS[name].check(changes[name]))
         b = changes.get("b", own.counted_b)

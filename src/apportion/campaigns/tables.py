@@ -49,7 +49,17 @@ def split_rows(split: Split, settings: Settings) -> Rows:
         mean = "–" if math.isnan(belief.mean) else interval(belief)
         best = percent(belief.probability_best)
         bent = (_or_dash(belief.marginal),) if split.beliefs.c < 1.0 else ()
-        rows.append((name, amount, percent(split.shares[name]), mean, *bent, best, split.reasons[name]))
+        rows.append(
+            (
+                name,
+                amount,
+                percent(split.shares[name] if split.amounts[name] else 0.0),
+                mean,
+                *bent,
+                best,
+                split.reasons[name],
+            )
+        )
     columns = {
         "arm": "left", f"amount {settings.unit or ''}".strip(): "right", "share": "right",
         return_heading(settings, split.beliefs.c): "right", **_marginal_column(settings, split.beliefs),

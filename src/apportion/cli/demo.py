@@ -68,7 +68,7 @@ def play_campaign(scenario: Scenario, policy: Policy, seed: int) -> tuple[Season
             campaign = Campaign.create(
                 scenario.title, scenario.arms, budget=scenario.budget, unit=scenario.unit, policy=policy,
                 horizon=scenario.periods, whole=scenario.whole, seed=seed, db=db, **scenario.noise,
-                growth=None,  # the averages beside it are of the policy alone
+                growth=None, step=None if scenario.whole else 0,  # the averages beside it are of the policy alone
             )  # fmt: skip
             played = live_through(scenario, seed, campaign.split, campaign.record)
             return Season(played, campaign.beliefs()), campaign.check()

@@ -14,6 +14,7 @@ import numpy as np
 from apportion.allocation.allocator import Allocator
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.files import export_json, restore_json
+from apportion.campaigns.state import resolution_of
 from apportion.campaigns.storage.store import open_store
 from apportion.errors import ApportionError, Conflict, UnknownName
 from apportion.policies import find_policy
@@ -95,7 +96,8 @@ def check_the_state_follows_from_the_events(db: Database) -> None:
 def check_a_campaign_decides_as_its_allocator(db: Database) -> None:
     """The same verbs on an Allocator in memory give the same splits and the same statistics."""
     policy = find_policy("Auto")(b=0.75, sigma=2.0)  # type: ignore[call-arg]
-    campaign, twin = new_campaign(db), Allocator(policy, ARMS, seed=7)
+    campaign = new_campaign(db)
+    twin = Allocator(policy, ARMS, seed=7, growth=campaign.settings.growth, resolution=resolution_of(campaign.unit))
     use_every_verb(campaign)
     use_every_verb(twin, allocator=True)
     _require(dict(campaign.split(120.0).amounts) == dict(twin.ask(120.0).amounts), "it must split as its Allocator")

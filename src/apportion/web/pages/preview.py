@@ -13,7 +13,7 @@ from apportion._common.formatting import percent, readable
 from apportion.allocation.allocator import Allocator
 from apportion.allocation.noise_levels import Sigma, in_order, sigma_by_name
 from apportion.campaigns.settings import SETTINGS
-from apportion.campaigns.state import ALLOCATOR_SETTINGS
+from apportion.campaigns.state import ALLOCATOR_SETTINGS, resolution_of
 from apportion.model.law import Instance
 from apportion.model.sums import Floats
 from apportion.policies import Auto, Uniform
@@ -104,7 +104,14 @@ def preview(
     expected, even, top = np.zeros((worlds, PERIODS)), np.zeros(worlds), np.zeros(worlds)
     for number, future in enumerate(futures):
         allocator = Allocator(
-            policy, names, seed=number, b=options.get("b"), sigma=options.get("sigma"), c=c, **own
+            policy,
+            names,
+            seed=number,
+            b=options.get("b"),
+            sigma=options.get("sigma"),
+            c=c,
+            resolution=resolution_of(options.get("unit")),
+            **own,
         )  # it knows what the campaign will know
         rng = np.random.default_rng([seed, 2, number])
         played = play_through(allocator, future, [budget] * PERIODS, rng, names, common=True)

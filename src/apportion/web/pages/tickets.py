@@ -101,7 +101,7 @@ def ticket_view(campaign: Campaign, ticket: int, indices: Mapping[str, int]) -> 
                 name=name,
                 colour_index=indices[name],
                 amount=line.advised,
-                share=line.share,
+                share=line.share if line.advised else 0.0,
                 reason=split.reasons[name]
                 if advised
                 else "Not in the advice; something was spent on it all the same.",
