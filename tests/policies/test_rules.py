@@ -8,9 +8,10 @@ import pytest
 from scipy.stats import norm
 
 import apportion as ap
+from apportion.model.sums import powers_of
 from apportion.policies import POLICIES, find_policy
 from apportion.policies.parameters import Number, parameter, parameters_of
-from apportion.policies.shared import log_odds_of_tail, recommended_tilt
+from apportion.policies.shared import log_odds_of_tail, recommended_tilt, share_by_weight
 from apportion.testing import ContractBroken, check_policy
 from apportion.testing.policies import check_seed
 from apportion.theory.floors import recommended_floor
@@ -597,3 +598,12 @@ def test_a_subclass_of_a_policy_is_a_policy(policy):
     assert type(record) is type(policy).Record
     assert type(record) is not ap.Odds.Record
     assert np.all(getattr(record, "sigma", 3.0) == policy.parameters.get("sigma", 3.0))
+
+
+def test_a_share_that_powers_could_not_take_is_none():
+    """At b = 1/2 there is no floor: a weight of 1e-309 was played, and the inverse of that amount is infinite."""
+    for weight, share in ((1e-309, 0.0), (1e-280, 1e-280), (0.0, 0.0)):
+        shares = np.array([1.0, weight])
+        share_by_weight(shares, np.ones(2), 1.0, 0.0, 0)
+        assert shares.tolist() == [1.0, share]
+        assert shares[1] == 0.0 or np.isfinite(powers_of(shares[1], 0.5).score)

@@ -84,7 +84,8 @@ def power_floor(number: int, exponent: float, arms: int) -> float:
 def share_by_weight(weights: Any, information: Any, left: float, floor: float, leader: int) -> None:
     """Turn weights of observed arms (leader: 1) into shares of `left`, none below about `floor`, in place.
 
-    The leader takes what the others leave, so that rounding never moves the sum.
+    The leader takes what the others leave, so that rounding never moves the sum. Without a floor a share may
+    underflow: below 1e-290 it is 0, as powers of a smaller amount would overflow.
     """
     total = 0.0
     for arm in range(len(weights)):
@@ -94,6 +95,8 @@ def share_by_weight(weights: Any, information: Any, left: float, floor: float, l
     for arm in range(len(weights)):
         if information[arm] > 0.0:
             weights[arm] = max(weights[arm] / total, floor)
+            if weights[arm] < SMALLEST_SHARE:
+                weights[arm] = 0.0
             lifted += weights[arm]
     others = 0.0
     for arm in range(len(weights)):
