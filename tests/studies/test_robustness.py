@@ -9,10 +9,13 @@ import pytest
 from typer.testing import CliRunner
 
 import apportion as ap
+from apportion._common import files
 from apportion.cli.app import app
+from apportion.studies.concave import drawn_cases
 from apportion.studies.robustness import BY_KEY, POLICIES, VIOLATIONS, WORLDS, CellName, Study, run_study
 from apportion.studies.robustness.findings import paragraphs, verdict
 from apportion.studies.robustness.page import write_study
+from apportion.studies.robustness.paper_law import ByThePaper, believers
 from apportion.studies.robustness.play import Run, play, play_fast
 from apportion.studies.robustness.study import Cell
 
@@ -128,9 +131,12 @@ def test_what_cannot_be_played_is_refused(options, sentence):
 
 
 def test_the_page_in_the_docs_is_what_its_data_say(tmp_path):
+    (tmp_path / "robustness").mkdir()
     text = (DOCS / "robustness" / "data.json").read_text(encoding="utf-8")
     page = (DOCS / "robustness.md").read_text(encoding="utf-8")
     command = page.partition("Made by `")[2].partition("`")[0]
+    for path in (DOCS / "robustness").glob("concave*.json"):
+        files.write_text(tmp_path / "robustness" / path.name, path.read_text(encoding="utf-8"))
     again = write_study(Study.from_json(text), tmp_path / "robustness", command)
     assert again.read_text(encoding="utf-8") == page
     assert (tmp_path / "robustness" / "data.json").read_text(encoding="utf-8") == text
@@ -171,6 +177,31 @@ def test_the_command(tmp_path, monkeypatch):
     assert all(row["apart_from_allocator"] < 1e-8 for row in rows)
     assert (out / "robustness.png").stat().st_size > 10_000
     assert f"Made by `apportion robustness --quick --seed 2 --out {out}`" in out.with_suffix(".md").read_text()
+
+
+def test_by_the_paper_is_one_sigma_and_returns_in_proportion():
+    world = ap.Instance((1.0, 0.5), b=0.6, c=0.7, sigma=(0.1, 0.4))
+    by_the_paper = ByThePaper(ap.Recommended).on(world)
+    assert (by_the_paper.b, by_the_paper.sigma, by_the_paper.c) == (0.6, pytest.approx(0.2), 1.0)
+    told = believers()["Recommended, told the law"].on(world)
+    assert told == ap.Recommended(b=0.6, sigma=(0.1, 0.4), c=0.7)
+
+
+def test_the_page_has_the_concave_worlds_too(tmp_path, monkeypatch):
+    few = {"Uniform": ap.Uniform()}
+    monkeypatch.setattr("apportion.cli.studies.drawn_cases", lambda seed: drawn_cases(seed, 1))
+    monkeypatch.setattr("apportion.studies.robustness.paper_law.believers", lambda: few)
+    out = tmp_path / "robustness"
+    asked = ["robustness", "--concave", "--fresh", "2", "--quick", "--workers", "1", "--out", str(out)]
+    assert CliRunner().invoke(app, asked).exit_code == 0
+    assert not out.with_suffix(".md").exists()
+    (out / "data.json").write_text((DOCS / "robustness" / "data.json").read_text(encoding="utf-8"))
+    assert CliRunner().invoke(app, asked).exit_code == 0
+    page = out.with_suffix(".md").read_text(encoding="utf-8")
+    assert "## The same in worlds drawn at random" in page
+    assert "apportion robustness --concave --quick --fresh 2 --seed 2" in page
+    alone = CliRunner().invoke(app, ["robustness", "--fresh", "2"])
+    assert isinstance(alone.exception, ap.InvalidValue)
 
 
 def test_an_interrupted_study_goes_on_where_it_stopped(tmp_path):

@@ -13,7 +13,7 @@ from apportion._common import optional
 from apportion._version import __version__
 from apportion.cli import arms, campaign, doctor, files, forecast, serve, settings, study, token
 from apportion.cli.refusals import Commands
-from apportion.errors import ApportionError
+from apportion.errors import ApportionError, InvalidValue
 
 app = typer.Typer(
     name="apportion",
@@ -174,6 +174,8 @@ def robustness(
     workers: Annotated[int, typer.Option(help="Threads on this machine.", min=1)] = 2,
     out: Annotated[Path | None, typer.Option(help="A folder for data and picture; the page goes beside it.")] = None,
     json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+    fresh: Annotated[int | None, typer.Option(help="With --concave: worlds drawn from this seed.", min=0)] = None,
+    concave: Annotated[bool, typer.Option("--concave", help="Play worlds with diminishing returns instead.")] = False,
 ) -> None:
     """What it costs when something is not as assumed: σ, b, heavy tails, moving means, delays, late arms.
 
@@ -181,9 +183,14 @@ def robustness(
 
     Example: apportion robustness --quick
     """
-    from apportion.cli.studies import show_robustness
+    from apportion.cli.studies import show_concave_robustness, show_robustness
 
-    show_robustness(quick, seed, workers, out, json)
+    if fresh is not None and not concave:
+        raise InvalidValue("`--fresh` must be given together with `--concave`; got it alone.")
+    if concave:
+        show_concave_robustness(quick, seed, workers, out, json, fresh)
+    else:
+        show_robustness(quick, seed, workers, out, json)
 
 
 @app.command()

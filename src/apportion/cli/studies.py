@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from rich.table import Column, Table
 from apportion._common import optional
 from apportion.policies import find_policy
 from apportion.reporting.html import shown
-from apportion.simulation.candidates import Informed
+from apportion.simulation.candidates import Candidate, Informed
 from apportion.studies import page
-from apportion.studies.concave import NAMED, drawn_cases, scores
+from apportion.studies.concave import NAMED, Score, drawn_cases, scores
+from apportion.studies.concave.scores import HORIZONS
 from apportion.studies.leaderboard import SUITE, fresh_suite, run_leaderboard
 from apportion.studies.page import with_error
 from apportion.studies.robustness import BY_KEY, POLICIES, WORLDS, Study, run_study
@@ -61,7 +63,7 @@ def show_leaderboard(
     if out is not None:
         optional.require("plot", "`--out`")  # before the work, not after it
     cases = SUITE if fresh is None else fresh_suite(fresh)
-    asked = f"{' --quick' if quick else ''}{'' if fresh is None else f' --fresh {fresh}'} --seed {seed}"
+    asked = _asked(quick, fresh, seed)
     path = None if out is None else out / ("suite.json" if fresh is None else "fresh.json")
     with _progress() as bar:
         task = bar.add_task("cases", total=len(cases))
@@ -90,25 +92,55 @@ def show_concave_leaderboard(
     quick: bool, seed: int, workers: int | None, out: Path | None, as_json: bool, fresh: int | None = None
 ) -> None:
     """The policies in concave worlds, named ones or random ones; `out` gets the scores, and the page with them."""
-    from apportion.studies.concave.page import ranking
-    from apportion.studies.leaderboard.run import CONCAVE_RUNS, QUICK_CONCAVE_RUNS, concave_contestants
+    from apportion.studies.leaderboard import run
+    from apportion.studies.leaderboard.page import write_folder
 
+    command = f"apportion leaderboard --concave{_asked(quick, fresh, seed)} --out {out}"
+    runs = run.QUICK_CONCAVE_RUNS if quick else run.CONCAVE_RUNS
+    found = _in_concave_worlds(run.concave_contestants(), fresh, runs, seed, HORIZONS, workers, out, command)
+    if out is not None:
+        write_folder(out)
+    _show_ranking(found, as_json)
+
+
+def show_concave_robustness(
+    quick: bool, seed: int, workers: int | None, out: Path | None, as_json: bool, fresh: int | None = None
+) -> None:
+    """The paper's law taken for granted in concave worlds; `out` gets the scores, and the page where there is one."""
+    from apportion.studies.robustness import paper_law
+    from apportion.studies.robustness.page import DATA, write_folder
+
+    command = f"apportion robustness --concave{_asked(quick, fresh, seed)} --out {out}"
+    runs = paper_law.QUICK_RUNS if quick else paper_law.RUNS
+    found = _in_concave_worlds(paper_law.believers(), fresh, runs, seed, paper_law.HORIZONS, workers, out, command)
+    if out is not None and (out / DATA).exists():
+        write_folder(out)
+    _show_ranking(found, as_json)
+
+
+def _asked(quick: bool, fresh: int | None, seed: int) -> str:
+    return f"{' --quick' if quick else ''}{'' if fresh is None else f' --fresh {fresh}'} --seed {seed}"
+
+
+def _in_concave_worlds(
+    policies: Mapping[str, Candidate], fresh: int | None, runs: int, seed: int, horizons: Sequence[int],
+    workers: int | None, out: Path | None, command: str,
+) -> list[Score]:  # fmt: skip
+    """The scores in the named worlds, or in those drawn from the seed `fresh`."""
     if out is not None:
         optional.require("plot", "`--out`")  # before the work, not after it
-    asked = f"{' --quick' if quick else ''}{'' if fresh is None else f' --fresh {fresh}'} --seed {seed}"
-    cases = NAMED if fresh is None else drawn_cases(fresh)
-    name = "concave.json" if fresh is None else "concave-fresh.json"
+    cases, name = (NAMED, "concave.json") if fresh is None else (drawn_cases(fresh), "concave-fresh.json")
     with _progress() as bar:
         task = bar.add_task("worlds", total=len(cases))
-        found = scores(
-            concave_contestants(), cases, QUICK_CONCAVE_RUNS if quick else CONCAVE_RUNS, seed, workers=workers,
-            path=None if out is None else out / name, command=f"apportion leaderboard --concave{asked} --out {out}",
-            on_case=lambda case: bar.advance(task),
+        return scores(
+            policies, cases, runs, seed, horizons, workers=workers, path=None if out is None else out / name,
+            command=command, on_case=lambda case: bar.advance(task),
         )  # fmt: skip
-    if out is not None:
-        from apportion.studies.leaderboard.page import write_folder
 
-        write_folder(out)
+
+def _show_ranking(found: list[Score], as_json: bool) -> None:
+    from apportion.studies.concave.page import ranking
+
     if as_json:
         print(json.dumps([score._asdict() for score in found], indent=2))
         return

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from apportion._common import files
 from apportion.reporting.html import shown
+from apportion.studies.concave.page import by_world, ranking
+from apportion.studies.concave.scores import Score, load_scores
+from apportion.studies.finished import read_json
 from apportion.studies.page import Block, Figure, Heading, Picture, Table, Text, with_error, write_page
 from apportion.studies.robustness import violations
 from apportion.studies.robustness.findings import paragraphs, verdict
+from apportion.studies.robustness.paper_law import FILES
 from apportion.studies.robustness.run import COMPARED_PERIODS
 from apportion.studies.robustness.study import LINEAR_PART, CellName, Study
 from apportion.studies.robustness.violations import BY_KEY, NONE, POLICIES, VIOLATIONS, WORLDS, World
@@ -23,6 +27,16 @@ LEAD = (
     " outcomes come late, arms arrive late. Each figure is the mean regret in that world over the mean regret of the"
     " same policy in the same world with nothing wrong."
 )
+
+CONCAVE_WORDS = (
+    "The paper's law has returns in proportion to the amount, one σ and means at rest. Here returns are power laws,"
+    " saturating, logarithmic or capped, σ differs by arm, and means may move (`apportion.studies.concave`). Earned"
+    " is a part of what the best split of every period would earn. `by the paper` is told b and one σ and takes"
+    " returns as proportional, `told the law` also c (of a power law) and every σ, `Auto` nothing."
+)
+
+Concave = tuple[Sequence[Score], str]
+"""Scores in concave worlds, and the command that made them."""
 
 
 def picture(study: Study) -> Figure:
@@ -63,11 +77,20 @@ def write_study(study: Study, folder: Path, command: str) -> Path:
     text = study.to_json()
     files.write_text(folder / DATA, text + "\n")
     written = Study.from_json(text)  # the page says what the file says
-    blocks = _blocks(written, command, f"{folder.name}/{DATA}")
+    concave = {heading: load_scores(folder / name) for name, heading in FILES.items() if (folder / name).exists()}
+    blocks = _blocks(written, command, f"{folder.name}/{DATA}", concave)
     return write_page(folder.with_suffix(".md"), TITLE, LEAD, blocks, pictures=folder)
 
 
-def _blocks(study: Study, command: str, data: str) -> Iterator[Block]:
+def write_folder(folder: Path) -> Path:
+    """Write the page again from the data in the folder."""
+    study = read_json(folder / DATA, "the study of robustness", Study.from_plain)
+    page = folder.with_suffix(".md")
+    written = page.read_text(encoding="utf-8") if page.exists() else ""
+    return write_study(study, folder, written.partition("Made by `")[2].partition("`")[0])
+
+
+def _blocks(study: Study, command: str, data: str, concave: Mapping[str, Concave]) -> Iterator[Block]:
     tuned = violations.CHOSEN_ON
     own = "the same as these" if study.seed == tuned else f"not on these, of seed {study.seed}"
     yield Text(verdict(study))
@@ -88,6 +111,11 @@ def _blocks(study: Study, command: str, data: str) -> Iterator[Block]:
     for heading, text in paragraphs(study):
         yield Heading(heading)
         yield Text(" ".join(text.split()))
+    for heading, (scores, made_by) in concave.items():
+        yield Heading(heading)
+        yield Text(f"{CONCAVE_WORDS} Made by `{made_by}`.")
+        yield ranking(scores)._replace(caption="Over all worlds:")
+        yield by_world(scores)._replace(caption="World by world, with the even split's part in brackets:")
     yield Heading("The tail, and the second half")
     yield Text(
         "The 99% quantile of regret, and what the second half of the time loses as a part of an even split's loss."
