@@ -32,6 +32,7 @@ from apportion.errors import Conflict, IncompatibleState, InvalidValue
 if TYPE_CHECKING:
     from apportion.campaigns.files import Imported
     from apportion.campaigns.forecast import Forecast
+    from apportion.inference.health.findings import Health
 
 MOST = 2**62  # more events or tickets than any campaign has; a database can count so far
 
@@ -292,12 +293,31 @@ class Campaign(CampaignVerbs):
         with self._store.reading() as session:
             return self.transactions.restore_split(session, event)
 
-    def status(self) -> Status:
-        def found(state: CampaignState, session: Session) -> Status:
+    def status(self, *, health: bool = True) -> Status:
+        def found(state: CampaignState, session: Session) -> tuple[Status, dict[str, int]]:
             beliefs = state.allocator.beliefs()
-            return status_of(self.name, state, beliefs, self._regret(state, session, beliefs))
+            status = status_of(self.name, state, beliefs, self._regret(state, session, beliefs))
+            return status, dict(state.allocator.indices) if health else {}
 
-        return self.transactions.read(found)
+        status, indices = self.transactions.read(found)
+        return status._replace(health=self._health(status, indices)) if health else status
+
+    def _health(self, status: Status, indices: dict[str, int]) -> Health:
+        """Worked out once after each event, and outside of the lock: others need not wait for it."""
+        from apportion.campaigns.health import campaign_health, first_ticket
+
+        shared = self.transactions.shared
+        if shared.health is not None and shared.health[0] == status.version:
+            return shared.health[1]
+        first = first_ticket(status.period, len(indices))
+        with self._store.reading() as session:
+            events = session.events_of_tickets(self._id, first, status.period)
+            settled = session.last_number(self._id) >= status.version
+        events = [event for event in events if event.number <= status.version]
+        found = campaign_health(self.name, status.settings, status.beliefs.learned, indices, events, first)
+        if settled:
+            shared.health = (status.version, found)
+        return found
 
     def _regret(self, state: CampaignState, session: Session, beliefs: Beliefs) -> float:
         if not beliefs:

@@ -137,17 +137,17 @@ class CampaignVerbs(Protocol):
     @property
     def period(self) -> int:
         """How many splits were asked for."""
-        return self.status().period
+        return self.status(health=False).period
 
     @property
     def version(self) -> int:
         """The number of the last event: it changes when anything does."""
-        return self.status().version
+        return self.status(health=False).version
 
     @property
     def open_tickets(self) -> tuple[int, ...]:
         """The tickets with outcomes still to come."""
-        return self.status().open_tickets
+        return self.status(health=False).open_tickets
 
     def beliefs(self, at: int | None = None) -> Beliefs:
         """What is believed about every arm that was not removed; `at`: after that many events."""
@@ -161,15 +161,18 @@ class CampaignVerbs(Protocol):
     def explain(self, ticket: int) -> Split:
         """The split of a ticket as it was given, with the beliefs and reasons of its time."""
 
-    def status(self) -> Status:
-        """Where the campaign stands, at one moment: beliefs, open tickets, settings, what to know in sentences."""
+    def status(self, *, health: bool = True) -> Status:
+        """Where the campaign stands, at one moment: beliefs, open tickets, settings, what to know in sentences.
+
+        `health`: what is found in its data, too (`inference.health`); without it is quicker.
+        """
 
     def expected_regret(self) -> float:
         """What the last split (an even one before it) is expected to cost per period, as seen from today's beliefs.
 
         NaN where σ is unknown or an arm has no outcome yet.
         """
-        return self.status().expected_regret
+        return self.status(health=False).expected_regret
 
     def history(self, first: int | None = None, last: int | None = None) -> History:
         """One line per ticket and arm: advised and spent amount, outcome, corrections. All tickets, or a range."""

@@ -36,6 +36,11 @@ def campaign_page(campaign: Campaign) -> Page:
     page = Page(campaign.name, lead=lead)
     for sentence in status.notes:
         page.text(sentence)
+    if status.health is not None and (status.health.findings or status.health.enough):
+        page.section("Health of the data")
+        page.text(status.health.summary)
+        for finding in status.health.findings:
+            page.text(f"{finding.severity.capitalize()}: {finding.sentence}")
     page.section("Where it stands")
     _table(page, _with_spent(status_rows(status), lines, unit))
     if not math.isnan(status.expected_regret):

@@ -9,6 +9,7 @@ import numpy as np
 from apportion.allocation.beliefs import Belief, Beliefs
 from apportion.campaigns.settings import Settings
 from apportion.campaigns.state import CampaignState
+from apportion.inference.health.findings import Health
 from apportion.inference.learning import Learned
 from apportion.model.response import best_values
 
@@ -48,6 +49,8 @@ class Status(NamedTuple):
     version: int
     notes: tuple[str, ...]
     beliefs: Beliefs
+    health: Health | None = None
+    """What was found in the data; None where it was not asked for."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; NaN where something is not known."""
@@ -62,6 +65,7 @@ class Status(NamedTuple):
             "learned": learned_content(self.beliefs.learned),
             "events": self.version,
             "notes": list(self.notes),
+            "health": None if self.health is None else self.health.to_dict(),
         }
 
 

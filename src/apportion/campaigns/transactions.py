@@ -1,12 +1,14 @@
 """Reading and writing one campaign: its state follows the database, and is changed by one writer at a time."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from numbers import Real
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from apportion._common import validation
 from apportion.allocation.split import Split
@@ -18,6 +20,9 @@ from apportion.campaigns.storage.session import SNAPSHOT_EVERY, Session
 from apportion.campaigns.storage.store import Store
 from apportion.errors import ApportionError, Conflict, IncompatibleState
 from apportion.policies import Policy
+
+if TYPE_CHECKING:
+    from apportion.inference.health.findings import Health
 
 T = TypeVar("T")
 
@@ -34,6 +39,8 @@ class SharedState:
         self.lock = threading.RLock()
         self.state: CampaignState | None = None
         self.pending: Latch | None = None
+        self.health: tuple[int, Health] | None = None
+        """The last health check, after so many events."""
 
     def forget(self) -> None:
         """Read the state from the database again, the next time it is needed."""

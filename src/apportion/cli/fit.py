@@ -11,6 +11,7 @@ from rich.table import Column, Table
 
 from apportion._common import optional, validation
 from apportion._common.formatting import readable
+from apportion.cli.show import health_lines
 from apportion.errors import InvalidValue
 from apportion.inference.fit import NoiseFit, fit_noise
 from apportion.inference.fit.words import with_error
@@ -44,6 +45,8 @@ def show_fit(file: Path, *, plot: Path | None, as_json: bool, details: bool, **o
         say(f"{MARKS[test.holds]} {test.name}: {test.words}")
         if details and test.details:
             say(f"    {test.details}")
+    for line in health_lines(fit.health):
+        say(line)
     say(f"No picture. {problem}" if problem else f"Pictures: {target} and {tests.name}")
 
 

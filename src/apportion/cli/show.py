@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from apportion.allocation.split import Split
     from apportion.campaigns.campaign import Campaign
     from apportion.campaigns.status import Status
+    from apportion.inference.health.findings import Health
 
 _COMFORTABLE_WIDTH = 24  # with fewer characters for each text, headings and dates are broken between words
 _READABLE_WIDTH = 8  # with fewer, the borders go
@@ -144,7 +145,19 @@ def show_status(status: Status, as_json: bool) -> None:
     ]
     if not math.isnan(status.expected_regret):
         lines.append(f"Estimated cost of still not being sure: {readable(status.expected_regret)} per period.")
-    say("\n".join([*lines, *status.notes]))
+    say("\n".join([*lines, *status.notes, *health_lines(status.health)]))
+
+
+def health_lines(health: Health | None) -> list[str]:
+    """What was found in the data, a line for each finding; warnings are marked with "!", notes with "·"."""
+    if health is None or not (health.findings or health.enough):
+        return []
+    marks = {"warning": "!", "note": "·"}
+    found = [
+        f"{marks[finding.severity]} {finding.sentence}" + (f" Type: {finding.command}" if finding.command else "")
+        for finding in health.findings
+    ]
+    return [f"Health of the data: {health.summary}", *found]
 
 
 SHARES = ("minimum", "maximum", "pin")  # what `pairs` may be asked for that is a part of the budget

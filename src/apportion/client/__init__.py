@@ -63,7 +63,7 @@ class Client:
     def open(self, name: str) -> RemoteCampaign:
         """The campaign of that name; `UnknownName` with those there are."""
         found = self.campaign(name)
-        found.status()
+        found.status(health=False)
         return found
 
     def campaign(self, name: str) -> RemoteCampaign:

@@ -18,6 +18,7 @@ from apportion.allocation.split import Split
 from apportion.campaigns.forecast import Forecast, PolicyForecast
 from apportion.campaigns.settings import SETTINGS, Settings
 from apportion.campaigns.status import ArmStatus, Status
+from apportion.inference.health.findings import Finding, Health
 from apportion.inference.learning import Learned
 from apportion.model.sums import Sums
 from apportion.policies import Policy
@@ -119,7 +120,15 @@ def status(content: Content) -> Status:
         arms=tuple(record(ArmStatus, row, belief=believed.get(row["name"])) for row in rows),
         settings=run_by,
         beliefs=believed,
+        health=health(content.get("health")),
     )
+
+
+def health(content: Content | None) -> Health | None:
+    """What was found in the data; None where it was not asked for, or the service does not check it."""
+    if content is None:
+        return None
+    return record(Health, content, findings=tuple(record(Finding, each) for each in content.get("findings", ())))
 
 
 def learned(content: Content | None) -> Learned | None:

@@ -119,8 +119,8 @@ class RemoteCampaign(CampaignVerbs):
     def explain(self, ticket: int) -> Split:
         return rebuild.RemoteSplit(self._read("splits", ticket))
 
-    def status(self) -> Status:
-        return rebuild.status(self._read())
+    def status(self, *, health: bool = True) -> Status:
+        return rebuild.status(self._read(**({} if health else {"health": "false"})))
 
     def history(self, first: int | None = None, last: int | None = None) -> History:
         low = 1 if first is None else validation.whole("first", first, low=1)

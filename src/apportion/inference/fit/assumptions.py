@@ -57,7 +57,7 @@ class Assumption(NamedTuple):
         }  # fmt: skip
 
 
-class Finding(NamedTuple):
+class Evidence(NamedTuple):
     """A statistic with its law, before it is put in words."""
 
     statistic: float = math.nan
@@ -73,7 +73,7 @@ class Finding(NamedTuple):
         return None if math.isnan(self.p_value) else self.p_value >= REJECTED
 
 
-def findings(found: Estimate, test: EqualNoise, observed: History, *, apart: str | None) -> dict[str, Finding]:
+def evidence(found: Estimate, test: EqualNoise, observed: History, *, apart: str | None) -> dict[str, Evidence]:
     """All five, in the order in which they matter."""
     return {
         "proportional returns": proportional(found),
@@ -84,29 +84,29 @@ def findings(found: Estimate, test: EqualNoise, observed: History, *, apart: str
     }
 
 
-def proportional(found: Estimate) -> Finding:
+def proportional(found: Estimate) -> Evidence:
     """The likelihood ratio of the best c in [0.05, 2] against c = 1, divided by its mean; χ² with one degree of
     freedom."""
     from scipy.special import chdtrc
 
     if found.c_source == "assumed":
-        return Finding(reason="amounts vary too little within the arms")
+        return Evidence(reason="amounts vary too little within the arms")
     surface = Surface(found.data, Axis(LOWEST_C, HIGHEST_C), found.surface.b_range, per_arm=found.data.per_arm)
     scales = found.own_scales if found.data.per_arm else found.scales
     _, mean = error_of_c(found.data, surface.c, surface.b, scales)
     statistic = max(0.0, -2 * float(surface.along_c(found.data, np.array([1.0]))[0])) / mean
     grid = np.union1d(surface.c_axis.points(201), [surface.c])
     shown = {"c": grid, "height": np.exp(surface.profile_c(grid))}
-    return Finding(statistic, (1,), float(chdtrc(1, statistic)), surface.c, shown)
+    return Evidence(statistic, (1,), float(chdtrc(1, statistic)), surface.c, shown)
 
 
-def equal_noise(found: Estimate, test: EqualNoise, names: tuple[str, ...]) -> Finding:
+def equal_noise(found: Estimate, test: EqualNoise, names: tuple[str, ...]) -> Evidence:
     """One σ for all arms: `estimate.EqualNoise`, and each arm's own σ at b with its 95% interval."""
     from scipy.special import chdtri
 
     scales, free = found.own_scales, found.data.free
     if math.isnan(test.p_value):
-        return Finding(reason="it takes two arms with noise and with amounts that vary")
+        return Evidence(reason="it takes two arms with noise and with amounts that vary")
     known = found.data.own_scale & (scales > 0)
     unit = math.exp(-found.b * found.data.log_unit) * found.data.size
     count = free[known].astype(np.float64)
@@ -116,10 +116,10 @@ def equal_noise(found: Estimate, test: EqualNoise, names: tuple[str, ...]) -> Fi
         "high": high * unit,
     }  # fmt: skip
     effect = float(scales[known].max() / scales[known].min())
-    return Finding(test.statistic, (test.freedom,), test.p_value, effect, shown)
+    return Evidence(test.statistic, (test.freedom,), test.p_value, effect, shown)
 
 
-def drift(found: Estimate, observed: History, apart: str | None) -> Finding:
+def drift(found: Estimate, observed: History, apart: str | None) -> Evidence:
     """Whether quarters of an arm's time have means of their own: the F test of the residuals that would save.
 
     With a scale per arm there is a test for each; turned into χ² of the same chance, they add up.
@@ -127,7 +127,7 @@ def drift(found: Estimate, observed: History, apart: str | None) -> Finding:
     from scipy.special import chdtrc, chdtri, fdtrc
 
     if apart is not None:
-        return Finding(reason=f"each {apart} has a mean of its own")
+        return Evidence(reason=f"each {apart} has a mean of its own")
     data = found.data
     parts = np.zeros(len(data.codes), np.intp)
     sequence = _in_time(data, observed)
@@ -140,7 +140,7 @@ def drift(found: Estimate, observed: History, apart: str | None) -> Finding:
     saved, left, saved_freedom, freedom = table if data.per_arm else table.sum(axis=1, keepdims=True)
     known = (saved_freedom > 0) & (freedom > 0) & (left > 0)
     if not known.any():
-        return Finding(reason="there are too few rows of an arm")
+        return Evidence(reason="there are too few rows of an arm")
     ratios = (saved / np.maximum(saved_freedom, 1))[known] / (left[known] / freedom[known])
     chances = np.maximum(fdtrc(saved_freedom[known], freedom[known], ratios), _LEAST_CHANCE)
     statistic, total = float(chdtri(saved_freedom[known], chances).sum()), int(saved_freedom[known].sum())
@@ -152,18 +152,21 @@ def drift(found: Estimate, observed: History, apart: str | None) -> Finding:
         "arms": [name for name, row in zip(observed.names, means) if len(row) > 1 and (row > 0).all()],
     }
     effect = math.exp(float(np.median(moved))) if moved else math.nan
-    return Finding(statistic, (total,), float(chdtrc(total, statistic)), effect, shown)
+    return Evidence(statistic, (total,), float(chdtrc(total, statistic)), effect, shown)
 
 
-def weekdays(found: Estimate, observed: History) -> Finding:
-    """Whether a factor per weekday on all means, on top of what c explains, saves residuals: an F test."""
+def weekdays(found: Estimate, observed: History) -> Evidence:
+    """Whether a factor per weekday on all means, on top of what c explains, saves residuals: an F test.
+
+    Where days differ by more than their rows do (what all arms of a day share), the days are what it counts.
+    """
     from scipy.special import fdtrc
 
     if observed.moments is None:
-        return Finding(reason="the history has no dates")
+        return Evidence(reason="the history has no dates")
     days = np.unique(observed.moments.astype("datetime64[D]"))
     if len(days) < 2 * len(_WEEKDAYS) or np.median(np.diff(days)) > _DAILY:
-        return Finding(reason="it takes two weeks of days")
+        return Evidence(reason="it takes two weeks of days")
     data, c, b = found.data, found.c, found.b
     at = data.at(c, b)
     base = np.exp((c - b) * data.logs)
@@ -183,20 +186,31 @@ def weekdays(found: Estimate, observed: History) -> Finding:
     for used in (columns[:, :1], columns):
         solution, _, rank, _ = np.linalg.lstsq(used, rest[known], rcond=1e-9)
         sums.append((float(np.square(rest[known] - used @ solution).sum()), int(rank)))
-    (without, first_rank), (left, rank) = sums
+    (without, first_rank), (left_over, rank) = sums
+    left = left_over
     saved_freedom, freedom = rank - first_rank, data.dof - rank
     if saved_freedom < 1 or freedom < 1:
-        return Finding(reason="it takes two weeks of days")
-    statistic = (without - left) / saved_freedom / (left / freedom)
+        return Evidence(reason="it takes two weeks of days")
+    signal, rest, moments = signal[known], rest[known] - columns @ solution, observed.moments[data.order][known]
+    _, day = np.unique(moments.astype("datetime64[D]"), return_inverse=True)
+    shared = np.square(np.bincount(day, signal * rest)) / np.maximum(
+        np.bincount(day, np.square(signal)), _LEAST_CHANCE
+    )
+    between = len(shared) - rank
+    if between > 0 and freedom > between and shared.sum() < left:
+        ratio = float(shared.sum()) / between / ((left - float(shared.sum())) / (freedom - between))
+        if fdtrc(between, freedom - between, ratio) < REJECTED:
+            left, freedom = float(shared.sum()), between
+    statistic = (without - left_over) / saved_freedom / (left / freedom)
     factors = 1 + solution[1:] - np.average(solution[1:], weights=np.bincount(weekday)[there])
     shown = {"days": [_WEEKDAYS[day] for day in there], "factors": factors}
     effect = float(factors.max() / factors.min()) if factors.min() > 0 else math.inf
-    return Finding(
+    return Evidence(
         statistic, (saved_freedom, freedom), float(fdtrc(saved_freedom, freedom, statistic)), effect, shown
     )
 
 
-def memory(found: Estimate, observed: History) -> Finding:
+def memory(found: Estimate, observed: History) -> Evidence:
     """The correlation of a residual with the next one of its arm, over all arms; normal with variance 1/pairs."""
     from scipy.special import ndtr
 
@@ -207,14 +221,14 @@ def memory(found: Estimate, observed: History) -> Finding:
     before, after = values[:-1][together], values[1:][together]
     arms, pairs = len(np.unique(codes[:-1][together])), len(before)
     if pairs < 3 * max(arms, 1) or pairs < 8:
-        return Finding(reason="there are too few rows of an arm")
+        return Evidence(reason="there are too few rows of an arm")
     # Residuals add up to nearly 0 with each mean, which pulls the correlation down by one over the rows of a mean.
     lost = len(data.sizes) / len(data.codes)
     correlation = float(before @ after) / float(np.square(values[np.isfinite(values)]).sum()) * len(values) / pairs
     correlation = max(-1.0, min(1.0, correlation + lost))
     statistic = correlation * math.sqrt(pairs)
     shown = {"before": before, "after": after}
-    return Finding(statistic, (), float(2 * ndtr(-abs(statistic))), correlation, shown)
+    return Evidence(statistic, (), float(2 * ndtr(-abs(statistic))), correlation, shown)
 
 
 def _in_time(data: Data, observed: History) -> npt.NDArray[np.intp]:

@@ -63,6 +63,8 @@ def tail_stretch(data: Data, residuals: Floats) -> float:
     else:
         centre = logs.mean()
     weights = np.square(logs - centre)
+    if not weights.any():
+        return 1.0  # amounts that do not vary: b has no score
     return math.sqrt(max(1.0, float(weights @ np.square(np.square(r) - 1)) / (2 * float(weights.sum()))))
 
 

@@ -26,8 +26,9 @@ _USUAL_DATE = "date"
 class History(NamedTuple):
     """Observations in the order they were given: arm `names[codes[j]]` got `amounts[j]` and returned `outcomes[j]`.
 
-    `moments` says when each was, if all rows have a date. `skipped` counts rows with an amount of 0 (nothing was
-    observed there), `pending` rows whose outcome is empty: it is not known yet, or will never be.
+    `moments` says when each was, if all rows have a date; `lines` in which row, or line of the file, it stands.
+    `skipped` counts rows with an amount of 0 (nothing was observed there), `pending` rows whose outcome is empty: it
+    is not known yet, or will never be.
     """
 
     names: tuple[str, ...]
@@ -37,6 +38,7 @@ class History(NamedTuple):
     moments: npt.NDArray[np.datetime64] | None
     skipped: int
     pending: int
+    lines: npt.NDArray[np.int64] | None = None
 
 
 class _Wanted(NamedTuple):
@@ -195,9 +197,11 @@ def _checked(columns: _Columns, wanted: _Wanted, decimal: str | None) -> History
         amounts.append(x)
         outcomes.append(y)
     moments = _moments(columns, rows) if len(columns.values) > 3 else None
+    lines = np.array(rows, np.int64) + 1 if columns.lines is None else np.array(columns.lines, np.int64)[rows]
     return History(
-        tuple(indices), np.array(codes, np.intp), np.array(amounts), np.array(outcomes), moments, skipped, pending
-    )
+        tuple(indices), np.array(codes, np.intp), np.array(amounts), np.array(outcomes), moments, skipped, pending,
+        lines,
+    )  # fmt: skip
 
 
 def _moments(columns: _Columns, rows: list[int]) -> npt.NDArray[np.datetime64] | None:

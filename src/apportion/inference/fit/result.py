@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from apportion._common import optional, validation
 from apportion._common.formatting import Table
-from apportion.inference.fit.assumptions import Assumption, findings
+from apportion.inference.fit.assumptions import Assumption, evidence
 from apportion.inference.fit.diagnostics import deviation_interval
 from apportion.inference.fit.estimate import LOWEST_C, EqualNoise, Estimate, equal_noise
 from apportion.inference.fit.history import History
@@ -20,6 +20,8 @@ from apportion.inference.fit.likelihood import Floats
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from apportion.inference.health.findings import Health
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class NoiseFit:
       Gaussian noise). `tails="measured"` builds it in.
     - `assumptions`: the tests of what the law takes for granted, each with its words; `equal_scales` is the p-value
       of "all arms have one σ".
+    - `health`: what would make splits worse, outliers too, with what it means and what to do.
     - `beyond`: how much higher twice the log-likelihood is at the best exponent of [−1, 2] than at `b`. Above 6.6
       (1% by chance) something other than the amount drives the noise, and b is only the nearest the law can get.
     - `skipped`, `pending`: rows with an amount of 0, and rows whose outcome is empty; neither went in.
@@ -134,8 +137,16 @@ class NoiseFit:
         pattern, no memory."""
         from apportion.inference.fit.words import assumption
 
-        found = findings(self._estimate, self._equal_noise, self._history, apart=self.apart)
-        return tuple(assumption(name, finding) for name, finding in found.items())
+        found = evidence(self._estimate, self._equal_noise, self._history, apart=self.apart)
+        return tuple(assumption(name, each) for name, each in found.items())
+
+    @cached_property
+    def health(self) -> "Health":
+        """What in these data would make splits worse, with what it means and what to do (`inference.health`)."""
+        from apportion.inference.health.check import check_health
+        from apportion.inference.health.observations import Observations
+
+        return check_health(Observations.of_file(self._history))
 
     @cached_property
     def _equal_noise(self) -> EqualNoise:
@@ -248,7 +259,8 @@ class NoiseFit:
             "level": self.level, "scale": self.scale, "tails": self.tails, "apart": self.apart,
             "observations": self.observations, "skipped": self.skipped, "pending": self.pending,
             "stretch": self.stretch, "equal_scales": _or_none(self.equal_scales), "beyond": self.beyond,
-            "assumptions": [found.to_dict() for found in self.assumptions], "arms": arms, "summary": self.summary(),
+            "assumptions": [found.to_dict() for found in self.assumptions], "health": self.health.to_dict(),
+            "arms": arms, "summary": self.summary(),
         }  # fmt: skip
 
     def plot(self) -> "Figure":

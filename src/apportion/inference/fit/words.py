@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from apportion._common.formatting import readable, side_by_side
-from apportion.inference.fit.assumptions import Assumption, Finding
+from apportion.inference.fit.assumptions import Assumption, Evidence
 
 if TYPE_CHECKING:
     from apportion.inference.fit.result import NoiseFit
@@ -16,9 +16,9 @@ _HEAVY = 1.25
 # A likelihood ratio above this, for an exponent outside [0, 1], comes by chance once in a hundred times.
 _MISFIT = 6.63
 # Below this c twice the amount brings less than a tenth more.
-_HARDLY = 0.1375
+HARDLY = 0.1375
 # Twice the amount bringing more than this is as good as twice as much.
-_NEARLY_TWICE = 1.9
+NEARLY_TWICE = 1.9
 # A chance below this that the arms have one scale is worth a sentence.
 _UNEQUAL = 0.001
 
@@ -74,14 +74,14 @@ def _bend(fit: "NoiseFit") -> str:
             f"an exponent of {free.effect:.2f} would fit better, which the law does not allow. Perhaps returns moved "
             "over time, or more was spent when more was to be had."
         )
-    if fit.c < _HARDLY:
+    if fit.c < HARDLY:
         return said + (
             "outcomes hardly depend on the amount. Perhaps something else brings them, or less was spent when more "
             "was to be had."
         )
     if high < 1:
         return said + f"returns diminish, twice the amount brings {2**fit.c:.2f} times as much."
-    if 2**low > _NEARLY_TWICE:
+    if 2**low > NEARLY_TWICE:
         return said + "returns grow in proportion to the amount."
     return said + f"twice the amount brings {2**low:.2f} to 2 times as much; they may be in proportion."
 
@@ -177,18 +177,18 @@ def _advice(fit: "NoiseFit") -> str:
     return f"The interval includes {named}: these data do not say whether to pool or to divide."
 
 
-def assumption(name: str, finding: Finding) -> Assumption:
-    """A finding in words: a verdict in business English, and the numbers behind it."""
+def assumption(name: str, evidence: Evidence) -> Assumption:
+    """Evidence in words: a verdict in business English, and the numbers behind it."""
     return Assumption(
-        name, finding.statistic, finding.freedom, finding.p_value, finding.holds, finding.effect,
-        _verdict(name, finding), _numbers(name, finding), finding.shown,
+        name, evidence.statistic, evidence.freedom, evidence.p_value, evidence.holds, evidence.effect,
+        _verdict(name, evidence), _numbers(name, evidence), evidence.shown,
     )  # fmt: skip
 
 
-def _verdict(name: str, finding: Finding) -> str:
-    if finding.holds is None:
-        return f"Not tested: {finding.reason}."
-    effect = finding.effect
+def _verdict(name: str, evidence: Evidence) -> str:
+    if evidence.holds is None:
+        return f"Not tested: {evidence.reason}."
+    effect = evidence.effect
     good, bad = _VERDICTS[name]
     if name == "proportional returns" and effect > 1:
         bad = (
@@ -198,9 +198,9 @@ def _verdict(name: str, finding: Finding) -> str:
     if name == "proportional returns":
         bad = bad.format(times=f"{2**effect:.2f}")
     elif name == "no weekday pattern":
-        factors = finding.shown["factors"]
+        factors = evidence.shown["factors"]
         best, worst = int(np.argmax(factors)), int(np.argmin(factors))
-        days = finding.shown["days"]
+        days = evidence.shown["days"]
         bad = bad.format(
             best=days[best], worst=days[worst], more=f"{factors[best] - 1:+.0%}", less=f"{factors[worst] - 1:+.0%}"
         )
@@ -211,7 +211,7 @@ def _verdict(name: str, finding: Finding) -> str:
         bad = bad.format(ratio=f"{effect:.1f}" if effect < 10 else f"{effect:,.0f}")
     elif effect < 0:
         bad = "Good and bad periods take turns (correlation {effect:.2f}): the ranges are wider than they need be."
-    return good if finding.holds else bad.format(effect=effect)
+    return good if evidence.holds else bad.format(effect=effect)
 
 
 # What is said where an assumption holds, and where it does not.
@@ -248,9 +248,9 @@ _STATISTICS = {
 }
 
 
-def _numbers(name: str, finding: Finding) -> str:
-    if finding.holds is None:
+def _numbers(name: str, evidence: Evidence) -> str:
+    if evidence.holds is None:
         return ""
-    first, second = (*finding.freedom, 0, 0)[:2]
-    said = _STATISTICS[name].format(statistic=finding.statistic, effect=finding.effect, first=first, second=second)
-    return f"{said}, {_chance(finding.p_value)}"
+    first, second = (*evidence.freedom, 0, 0)[:2]
+    said = _STATISTICS[name].format(statistic=evidence.statistic, effect=evidence.effect, first=first, second=second)
+    return f"{said}, {_chance(evidence.p_value)}"

@@ -57,7 +57,7 @@ def summary(request: Request, name: str, version: int) -> dict[str, Any]:
     """A campaign's state at a glance; worked out again only when it has changed."""
     cached: dict[str, tuple[int, dict[str, Any]]] = request.app.state.summaries
     if name not in cached or cached[name][0] != version:
-        status = open_campaign(request, name).status()
+        status = open_campaign(request, name).status(health=False)
         row = {
             "campaign": name, "period": status.period, "leader": status.leader,
             "open_tickets": len(status.open_tickets), "budget": status.settings.budget, "unit": status.settings.unit,
@@ -78,10 +78,20 @@ def create(request: Request, body: requests.NewCampaign, user: Writer, key: Key 
 
 
 @read(router, "/campaigns/{name}", "Where a campaign stands", responses.Status, "Where the campaign stands.")
-def status(request: Request, name: Name, user: Reader) -> Any:
-    """Beliefs, open tickets and settings at one moment, and what to know in sentences."""
+def status(
+    request: Request,
+    name: Name,
+    user: Reader,
+    health: Annotated[
+        bool, Query(description="Whether to check the health of the data; without it is quicker.")
+    ] = True,
+) -> Any:
+    """Beliefs, open tickets and settings at one moment, and what to know in sentences.
+
+    `health` has what was found in the data: what it means, what is being done about it, and what you can do.
+    """
     campaign = open_campaign(request, name)
-    return tagged(request, campaign.version, lambda: campaign.status().to_dict())
+    return tagged(request, campaign.version, lambda: campaign.status(health=health).to_dict())
 
 
 @read(router, "/campaigns/{name}/settings", "Settings", responses.Settings, "The settings.")

@@ -39,6 +39,18 @@ SETTINGS: dict[str, Any] = {
     "budget": 5000.0, "unit": "EUR", "policy": "Odds", "parameters": {"b": 0.75}, "b": 0.75, "c": 1.0, "sigma": 40.0,
     "seed": 7, "assumed": [],
 }  # fmt: skip
+HEALTH: dict[str, Any] = {
+    "findings": [{
+        "kind": "outlier", "severity": "warning", "title": "A number that looks like a typing slip",
+        "meaning": "search in ticket 5: 12,100 came back, where about 1,200 is usual. One such number can turn a "
+        "split around.",
+        "done": "For now it counts like any other result; only the other checks leave it out.",
+        "advice": "If it is a slip, amend ticket 5. If such results are real, let outliers be trimmed, in the "
+        "settings.",
+        "details": "", "arms": ["search"], "periods": [5], "command": "apportion amend ads 5 search=1210",
+    }],
+    "summary": "Checked 40 periods with results: 1 finding.", "periods": 40, "arms": 2, "enough": True,
+}  # fmt: skip
 STATUS: dict[str, Any] = {
     "campaign": "ads",
     "period": 7,
@@ -50,6 +62,7 @@ STATUS: dict[str, Any] = {
     "learned": None,
     "events": 14,
     "notes": [],
+    "health": HEALTH,
 }
 SUMMARY: dict[str, Any] = {
     "campaign": "ads", "period": 7, "leader": "search", "open_tickets": 1, "budget": 5000.0, "unit": "EUR",

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from apportion.allocation import arms, beliefs
 from apportion.campaigns import check, events, files, forecast, history, settings
 from apportion.inference import learning
+from apportion.inference.health import findings
 
 Maybe = float | None
 Model = TypeVar("Model", bound=BaseModel)
@@ -121,8 +122,18 @@ class Settings(ResponseModel):
     """What a campaign is run by; `assumed` are those that nobody gave."""
 
 
+@fields_of(findings.Finding, severity=Literal["note", "warning"])
+class Finding(ResponseModel):
+    """Something that was found in the data: what it means, what is being done about it, what a person can do."""
+
+
+@fields_of(findings.Health, findings=list[Finding])
+class Health(ResponseModel):
+    """What was found in the data of a campaign, and how much was looked at."""
+
+
 class Status(ResponseModel):
-    """Where a campaign stands."""
+    """Where a campaign stands; `health` is null where it was not asked for."""
 
     campaign: str
     period: int
@@ -134,6 +145,7 @@ class Status(ResponseModel):
     learned: Learned | None
     events: int
     notes: list[str]
+    health: Health | None
 
 
 class Summary(ResponseModel):

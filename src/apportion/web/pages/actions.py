@@ -164,7 +164,7 @@ def settings(request: Request, name: str, form: Form, user: PageWriter) -> Respo
 def _changes(campaign: Campaign, form: FormData) -> dict[str, Any]:
     """What was typed where it differs from what the field showed."""
     found: dict[str, Any] = {}
-    status = campaign.status()
+    status = campaign.status(health=False)
     policy = text(form, "policy") or status.settings.policy
     for field in current_fields(status):
         typed = text(form, field.name)

@@ -87,7 +87,7 @@ class Chart:
     def data(self) -> dict[str, Any]:
         """All that the chart shows, as of now."""
         with self._lock:
-            status = self._campaign.status()
+            status = self._campaign.status(health=False)
             if status.version < self._replay.number:  # the database was replaced by another
                 self._begin()
             try:

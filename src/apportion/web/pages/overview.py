@@ -50,7 +50,7 @@ def overview(request: Request, user: PageReader) -> HTMLResponse:
 
 
 def _row(campaign: Campaign) -> Row:
-    status = campaign.status()
+    status = campaign.status(health=False)
     lines = list(campaign.history(status.period, status.period)) if status.period else []
     indices = arm_indices(arm.name for arm in status.arms)
     return Row(
