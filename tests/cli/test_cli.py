@@ -27,11 +27,13 @@ def demo():
     return apportion("demo", "--repeats", "1", "--seed", "5")
 
 
-def test_the_demo_shows_three_problems_being_solved(demo):
+def test_the_demo_shows_four_problems_being_solved(demo):
     assert demo.returncode == 0
     assert demo.stderr == ""
     titles = re.findall(r"─ (\d)\. ([\w ]+) ─", demo.stdout)
-    assert titles == [("1", "Research hours"), ("2", "Venture capital"), ("3", "Test kits")]
+    assert titles == [
+        ("1", "Research hours"), ("2", "Venture capital"), ("3", "Test kits"), ("4", "Half a year of test kits"),
+    ]  # fmt: skip
 
 
 def test_each_section_has_splits_learning_and_earnings(demo):
@@ -40,7 +42,7 @@ def test_each_section_has_splits_learning_and_earnings(demo):
         assert f"The split of {splits}" in section
         assert "What was learned after" in section
         assert "What it earned in a season" in section
-        for rival in ("knowing the best arm", "apportion (Odds)", "all on one arm (Thompson)", "even split"):
+        for rival in ("knowing the best split", "apportion (Odds)", "all on one arm (Thompson)", "even split"):
             assert rival in section
 
 

@@ -170,7 +170,7 @@ def test_the_environment_runs_the_wheel_and_not_the_tree(installed, away):
 
 def test_the_wheel_runs_the_demo(installed, away):
     out = ran(installed / "apportion", "demo", "--repeats", "1")
-    assert out.count("stored in a throw-away database, rebuilt bit for bit: ok.") == 3
+    assert out.count("stored in a throw-away database, rebuilt bit for bit: ok.") == 4
 
 
 def test_the_wheel_keeps_a_campaign_and_finds_nothing_wrong_with_itself(installed, away):

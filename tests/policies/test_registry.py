@@ -105,7 +105,7 @@ def test_a_class_that_is_defined_again_in_its_place_is_the_newest(module):
 
 def test_a_campaign_tells_two_classes_of_one_name_apart(module, sqlite):
     first, second = module("twin_a", 0).Twin, module("twin_b", 1).Twin
-    campaign = ap.Campaign.create("c", ARMS, budget=1, policy=first(), db=sqlite)
+    campaign = ap.Campaign.create("c", ARMS, budget=1, policy=first(), growth=None, db=sqlite)
     assert dict(campaign.split().amounts) == {"x": 1.0, "y": 0.0}
     campaign.change(policy=second())
     assert [event.kind for event in campaign.events()] == ["created", "split", "setting"]
