@@ -187,7 +187,10 @@ def unequal_noise(evidence: Evidence, how: Handling) -> Finding:
             f"{how.policy or 'A policy with one σ'} takes all arms to vary alike: it is too sure of {noisy}, and not "
             f"sure enough of {quiet}."
         )
-        advice = "Give each arm a noise scale (sigma) of its own; a fit of the exported history measures them."
+        advice = (
+            "Give each arm a noise scale (sigma) of its own, with a policy that takes them (recommended does); a fit "
+            "of the exported history measures them."
+        )
     return Finding(
         "unequal-noise", "warning" if advice else "note", "Some arms vary much more than others",
         f"For the same amount results of {noisy} vary {times} times as much as those of {quiet}, so it takes "
