@@ -20,9 +20,11 @@ from apportion.model.law import AmountTerms, Instance, respond
 from apportion.model.noise import (
     Batch,
     CentredBernoulli,
+    FractionalBrownian,
     Gaussian,
     Laplace,
     Rademacher,
+    Stable,
     StudentT,
     UniformNoise,
     bernoulli_proxy,
@@ -42,8 +44,13 @@ FAMILIES = [
     Batch(100.0, 0.5),
     Batch(3.0, 0.1),
     Batch(5000.0, 0.9),
+    FractionalBrownian(0.75),
+    Stable(1.5),
+    Stable(2.0),
 ]
-NAMES = ["gaussian", "uniform", "rademacher", "bernoulli", "laplace", "student", "batch"]
+NAMES = [
+    "gaussian", "uniform", "rademacher", "bernoulli", "laplace", "student", "batch", "fractional", "stable",
+]  # fmt: skip
 
 
 def each_family(families=FAMILIES):
@@ -53,9 +60,11 @@ def each_family(families=FAMILIES):
 # --- noise families: distributions -------------------------------------------------------------------------
 
 FOURTH_MOMENT = {"gaussian": 3.0, "uniform": 1.8, "rademacher": 1.0, "laplace": 6.0, "student": 9.0}
+FOURTH_MOMENT |= {"fractional": 3.0, "stable": 3.0}  # at α = 2
 
 
-@each_family([family for family in FAMILIES if family != StudentT(2.5)])  # its fourth moment is infinite
+# The fourth moment of the two others is infinite.
+@each_family([family for family in FAMILIES if family not in (StudentT(2.5), Stable(1.5))])
 def test_moments(noise):
     """Mean 0 and the stated variance, each within 5 standard errors: 6e-7 a family and moment."""
     n = 200_000
@@ -70,6 +79,53 @@ def test_moments(noise):
     assert abs(xi.mean()) < 5 * math.sqrt(variance / n)
     # The mean of ξ² has variance (E ξ⁴ − v²)/n, which is 0 for Rademacher.
     assert abs((xi**2).mean() - variance) <= 5 * math.sqrt(max(fourth - variance**2, 0.0) / n) + 1e-12
+
+
+def test_correlated_epochs_add_up_to_the_hurst_power_of_their_number():
+    """n unit steps of fractional Gaussian noise, with its covariance, have a sum of standard deviation n^H."""
+    for hurst in (0.2, 0.5, 0.75, 1.0):
+        lag = np.arange(200.0)
+        covariance = 0.5 * ((lag + 1) ** (2 * hurst) - 2 * lag ** (2 * hurst) + np.abs(lag - 1) ** (2 * hurst))
+        for n in (1, 2, 17, 200):
+            steps = covariance[np.abs(np.subtract.outer(np.arange(n), np.arange(n)))]
+            assert math.sqrt(steps.sum()) == pytest.approx(n**hurst, rel=1e-9)
+
+
+def test_self_similar_families_say_their_b():
+    assert FractionalBrownian(0.3).exponent == 0.3
+    assert Stable(1.6).exponent == pytest.approx(0.625)
+    assert FractionalBrownian(0.3).sub_gaussian
+    assert not Stable(1.999).sub_gaussian
+    assert math.isinf(Stable(1.5).variance)
+    # With b = H an amount's returns have the spread of a path of that length.
+    world = Instance((0.0,), b=0.75, noise=FractionalBrownian(0.75))
+    drawn = world.draw_block(np.full((20_000, 1), 16.0), np.random.default_rng(5))[:, 0]
+    assert abs(drawn.std() / 8.0 - 1) < 5 / math.sqrt(2 * 20_000)
+
+
+def stable_draws(alpha, count, seed):
+    world = Instance((0.0,), b=0.5, noise=Stable(alpha))
+    return world.draw_block(np.ones((count, 1)), np.random.default_rng(seed))[:, 0]
+
+
+@pytest.mark.parametrize("alpha", [1.05, 1.5, 1.9, 2.0])
+def test_stable_noise_has_its_characteristic_function(alpha):
+    """E cos(kξ) = exp(−(k/√2)^α), each within 5 standard errors of at most √(1/2n): 20 of 6e-7."""
+    drawn = stable_draws(alpha, 40_000, 6)
+    for k in (0.1, 0.5, 1.0, 2.0, 4.0):
+        found = np.cos(k * drawn)
+        expected = math.exp(-((k / math.sqrt(2)) ** alpha))
+        assert abs(found.mean() - expected) < 5 * found.std() / math.sqrt(len(drawn))
+
+
+def test_stable_epochs_add_up_to_the_power_one_over_alpha_of_their_number():
+    """Sums of 16 draws over 16^(1/α) have the law of one: quantiles within 5 errors (by the binomial)."""
+    for alpha in (1.25, 1.6):
+        drawn = stable_draws(alpha, 160_000, 7)
+        sums = drawn.reshape(-1, 16).sum(axis=1) / 16 ** (1 / alpha)
+        for level in (0.1, 0.25, 0.5, 0.9):
+            below = np.mean(sums <= np.quantile(drawn, level))
+            assert abs(below - level) < 5 * math.sqrt(level * (1 - level) * (1 / 10_000 + 1 / 160_000))
 
 
 def test_supports():

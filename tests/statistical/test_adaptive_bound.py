@@ -230,6 +230,35 @@ def test_radii_fail_no_more_often_than_stated(name, noise):
         assert min(paths.looks) > 0.5  # the proof was looked at in most runs
 
 
+def test_radii_fail_for_the_last_time_as_the_dyadic_windows_say():
+    """For every scale the sum over t = 2n, 4n, … tends to 0; measured under the rule that starves, c = 1."""
+    for scale in (0.3, 0.5, 1.0, 2.0):
+        found = [adaptive.later_failure_probability(10**power, 5, 0.75, scale) for power in (2, 20, 60, 200)]
+        assert found == sorted(found, reverse=True)
+        assert found[-1] < 1e-6
+    direct = math.fsum(theory.race_failure_probability(1000 * 2**j, 5, 0.75) for j in range(1, 60))
+    assert theory.later_failure_probability(1000, 5, 0.75) == pytest.approx(direct, rel=1e-3)
+    assert theory.later_failure_probability(1000, 5, 0.75) >= direct * (1 - 1e-12)
+    paths = Paths(freezing, "gaussian", runs=400 * MORE)
+    for first in (400, 700):
+        stated = theory.later_failure_probability(first, 5, 0.75)
+        measured = float(np.mean(np.any(paths.failed[first:], axis=0)))
+        assert measured <= stated + 5 * math.sqrt(stated * (1 - stated) / (400 * MORE))
+
+
+def test_without_a_floor_full_feedback_has_the_bound_of_every_b():
+    """b = 1: an excluded arm is not seen at floor 0, B = t − 1 fails, and so does the form for full feedback."""
+    setting = {"b": 1.0, "horizon": 10**4, "arms": 5, "max_gap": 1.0, "kind": "worst"}
+    for split in SPLITS:
+        plain = theory.adaptive_regret_bound(**setting, split=split, floor=0.0)
+        near = theory.adaptive_regret_bound(**{**setting, "b": 1 - 1e-12}, split=split, floor=0.0)
+        assert plain == pytest.approx(near, rel=1e-9)
+        assert plain > theory.adaptive_regret_bound(**setting, split=split)
+        policy = ap.AdaptiveElimination(b=1.0, split=split, floor=0.0)
+        found = upper(regrets(policy, ap.Instance((0.2, 0.0, 0.0, 0.0, 0.0), b=1.0), 10**4, 20, seed=31))
+        assert found <= plain
+
+
 def test_starving_an_arm_makes_failures_more_frequent_than_hoeffding_for_fixed_information_says():
     """Why the proof slices the range of B: 2 K exp(-L_t/2) = 2/(t+1) is no bound under shares that look back.
 

@@ -142,6 +142,23 @@ def test_corrected_bound_holds_for_other_sub_gaussian_noise(family, t):
 # ---- anytime ----
 
 
+def test_the_line_holds_under_shares_that_react():
+    """P(μ* − μ ≥ ε and B ≥ v at some time) ≤ exp(−ε²v/2), shares that starve an arm while it looks too good."""
+    runs, periods, b = 4000, 300, 0.75
+    rng = np.random.default_rng(6)
+    weighted, information, share = np.zeros(runs), np.zeros(runs), np.ones(runs)
+    cases = {(0.5, 10.0): np.zeros(runs, bool), (0.3, 20.0): np.zeros(runs, bool), (0.2, 30.0): np.zeros(runs, bool)}
+    for _ in range(periods):
+        weighted += share ** (1 - b) * rng.standard_normal(runs)
+        information += share ** (2 - 2 * b)
+        for (epsilon, least), crossed in cases.items():
+            crossed |= (weighted >= epsilon * information) & (information >= least)
+        share = np.where(weighted > np.sqrt(information), 0.01, 1.0)
+    for (epsilon, least), crossed in cases.items():
+        bound = math.exp(-epsilon * epsilon * least / 2)
+        assert np.mean(crossed) <= bound + margin(bound, runs)
+
+
 def test_anytime_interval_covers_all_periods_where_the_naive_one_fails():
     """A policy that freezes: almost no resource while the estimate looks significant, all of it before."""
     runs, periods, b, delta = 2000, 2000, 0.75, 0.05

@@ -440,6 +440,46 @@ def test_greedy_bound_is_finite_where_the_proof_divides_by_zero(form):
     assert 0 < bound < np.inf
 
 
+def test_algorithm_two_over_all_gaps_is_the_least_over_thresholds():
+    """D ζ(α) + min over x of x T + (K − 1) times the cost of an arm of gap x, searched; and above every instance."""
+    for arms, b, epsilon, sigma in ((2, 0.75, 0.25, 1.0), (10, 0.9, 0.08, 0.3), (30, 1.0, None, 2.0)):
+        for horizon in (100, 10**6, 10**12):
+            found = theory.greedy_worst_case_bound(arms, horizon, b, epsilon, sigma, max_gap=5.0)
+            floors = 5.0 * float(mpmath.zeta(theory.greedy_exponent(b, epsilon)))
+
+            def cost(gap, arms=arms, b=b, epsilon=epsilon, sigma=sigma):
+                """(K − 1) arms of this gap, by Theorem 4 (sharp), without their floors."""
+                means = (gap,) + (0.0,) * (arms - 1)
+                floor = (arms - 1) * gap * float(mpmath.zeta(theory.greedy_exponent(b, epsilon))) / arms
+                return theory.greedy_regret_bound(means, b, epsilon, sigma, form="sharp") - floor
+
+            gaps = np.geomspace(1e-6, 1e6, 3000)
+            searched = min(gap * horizon + cost(gap) for gap in gaps)
+            assert found == pytest.approx(floors + min(5.0 * horizon, searched), rel=1e-2)
+            for gap in (1e-3, 0.1, 5.0):
+                assert min(gap * horizon, cost(gap)) <= found * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("b", "power"), [(0.6, 0.91), (0.75, 0.775), (0.9, 0.64), (1.0, 0.5)])
+def test_algorithm_two_over_all_gaps_has_its_powers(b, power):
+    """T^(1 − γ/2) at the default ε = (2b − 1)/10, and K^((1 − ε)/2), not K^(b − 1/2) as printed."""
+    epsilon = 0.1 * (2 * b - 1)
+    setting = {"b": b, "epsilon": epsilon, "max_gap": 1e30}
+    late = [theory.greedy_worst_case_bound(5, 10**digits, **setting) for digits in (250, 260)]
+    assert math.log10(late[1] / late[0]) / 10 == pytest.approx(power, abs=1e-6)
+    # (K − 1) is K^1 for many arms; at b = 1 the exponent of the floor is 2 whatever ε, and γ = 1.
+    many = [theory.greedy_worst_case_bound(arms, 10**250, **setting) for arms in (10**6, 10**8)]
+    assert math.log10(many[1] / many[0]) / 2 == pytest.approx(0.5 if b == 1 else (1 - epsilon) / 2, abs=1e-4)
+
+
+def test_a_guarantee_covers_a_policy_with_too_small_a_b_by_the_bound_of_that_b():
+    world = {"means": (1.0, 0.5), "sigma": 1.0, "horizon": 10**6}
+    for name in ("SuccessiveElimination", "EpsilonGreedy", "AdaptiveElimination"):
+        low = {"informed": name, "parameters": {"b": 0.6}}
+        assert guaranteed_regret(low, **world, b=0.75) == guaranteed_regret(low, **world, b=0.6) is not None
+        assert guaranteed_regret(low, **world, b=0.55) is None
+
+
 @pytest.mark.parametrize(
     "noise", [ap.Batch(p=0.1), ap.Batch(p=0.9), ap.Batch(p=0.5), ap.CentredBernoulli(0.1)], ids=str
 )

@@ -2,13 +2,12 @@
 
 The supremum over 0 < a_1 ≤ … ≤ a_t of Σ(a_s ξ_s) / √(Σ(a_s²)) is the norm of the projection of
 the noise on a cone, the type-B Weyl chamber, so its law is a mixture of chi laws whose weights are the
-intrinsic volumes of that cone. It answers the second open question of the paper: the supremum grows as
-√(log t), where Proposition 1 prints log t.
+intrinsic volumes of that cone: the supremum grows as √(log t), where Proposition 1 prints log t. For other noise
+there is `apportion.model.cycles`.
 
 `cone_radius` and `supremum` are kernels: bare formulas that run plain and compiled. The others validate.
 """
 
-import functools
 import math
 from typing import Any, overload
 
@@ -17,6 +16,15 @@ from numpy.typing import ArrayLike
 
 from apportion._common.compiled import kernel
 from apportion._common.validation import number, refuse, whole
+from apportion.model.chi_mixtures import (
+    LARGEST_COUNT,
+    SMALLEST_LEVEL,
+    harmonic,
+    level_weights,
+    mixture_quantiles,
+    mixture_tail,
+    table_counts,
+)
 from apportion.model.sums import Floats
 
 __all__ = [
@@ -24,123 +32,12 @@ __all__ = [
     "harmonic", "supremum",
 ]  # fmt: skip
 
-_EULER = 0.5772156649015329
-_LARGEST_COUNT = 10**18  # to here the weights beyond _LEVELS add up to less than 1e-80
-_SMALLEST_LEVEL = 1e-100
-_LEVELS = 160
-_PRODUCT = 256  # factors of the generating function that are multiplied one by one
-_POWERS = 16
-# `cone_table` has every count up to this one, and counts 5% apart beyond.
-_EVERY_COUNT_TO = 64
-_TABLE_STEP = 1.05
-
-
-def harmonic(n: int) -> float:
-    """H_n = 1 + 1/2 + … + 1/n, and H_0 = 0.
-
-    >>> round(harmonic(1000), 6)
-    7.485471
-    """
-    n = whole("n", n, low=0)
-    if n < 64:
-        return math.fsum(1.0 / i for i in range(1, n + 1))
-    x = 1.0 / float(n) / float(n)
-    return math.log(n) + _EULER + 0.5 / n - x * (1 / 12 - x * (1 / 120 - x / 252))
-
-
-@functools.cache
-def _products() -> Floats:
-    """Row t: the coefficients of prod over i <= t of (z + 2i - 1)/(2i), with no cancellation."""
-    rows = np.zeros((_PRODUCT + 1, _LEVELS + 1))
-    rows[0, 0] = 1.0
-    for i in range(1, _PRODUCT + 1):
-        rows[i] = rows[i - 1] * ((2 * i - 1) / (2 * i))
-        rows[i, 1:] += rows[i - 1, :-1] / (2 * i)
-    return rows
-
-
-def _log_half_ratio(t: Floats) -> Floats:
-    """log(Gamma(t + 1/2) / Gamma(t + 1)); the next term is below 1e-16 from t = 64 on."""
-    x = 1.0 / (t * t)
-    return np.asarray(-0.5 * np.log(t) - (1 / 8 - x * (1 / 192 - x / 640)) / t)
-
-
-def _weights(counts: Floats) -> Floats:
-    """Rows of weights v_0 .. v_160, one for each count.
-
-    The factors beyond 256 are exp(Σ (−1)^(j−1) P_j z^j / j) with power sums P_j from the Hurwitz zeta
-    function; P_2 and on are tiny, so each weight keeps its relative accuracy, also where it is 1e-60.
-    """
-    from scipy.special import digamma, zeta
-
-    rows: Floats = _products()[np.minimum(counts, _PRODUCT).astype(np.int64)]
-    large = np.flatnonzero(counts > _PRODUCT)
-    if large.size == 0:
-        return rows
-    t = counts[large]
-    start = np.full(1, float(_PRODUCT))
-    signed = np.empty((large.size, _POWERS))
-    signed[:, 0] = 0.5 * (digamma(t + 0.5) - digamma(start + 0.5))
-    for j in range(2, _POWERS + 1):
-        signed[:, j - 1] = -((-0.5) ** j) * (zeta(j, start + 0.5) - zeta(j, t + 0.5))
-    series = np.zeros((large.size, _LEVELS + 1))
-    series[:, 0] = np.exp(_log_half_ratio(t) - _log_half_ratio(start))
-    for k in range(1, _LEVELS + 1):
-        reach = min(k, _POWERS)
-        series[:, k] = np.sum(signed[:, :reach] * series[:, k - reach : k][:, ::-1], axis=1) / k
-    first = _products()[_PRODUCT]
-    total = np.zeros_like(series)
-    for k in range(_LEVELS + 1):
-        total[:, k:] += series[:, k : k + 1] * first[: _LEVELS + 1 - k]
-    rows[large] = total
-    return rows
-
-
-@functools.cache
-def _chi_scale() -> Floats:
-    return np.array([math.lgamma(k / 2 + 1) for k in range(_LEVELS + 1)])
-
-
-def _tail(x: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """P(sup ≥ x) and its density at each x > 0, for the weights in the row of the same index.
-
-    P(χ²_{k+2} ≥ x²) = P(χ²_k ≥ x²) + (x²/2)^(k/2) exp(−x²/2) / Γ(k/2 + 1): only positive terms.
-    """
-    from scipy.special import erfc
-
-    y = 0.5 * x * x
-    half_levels = np.arange(_LEVELS + 1) / 2
-    steps = np.exp(half_levels * np.log(y)[:, None] - y[:, None] - _chi_scale())
-    tails = np.zeros_like(steps)
-    tails[:, 1] = erfc(np.sqrt(y))
-    tails[:, 3::2] = steps[:, 1:-2:2]
-    tails[:, 2::2] = steps[:, :-1:2]
-    tails[:, 1::2] = np.cumsum(tails[:, 1::2], axis=1)
-    tails[:, 2::2] = np.cumsum(tails[:, 2::2], axis=1)
-    tails = np.minimum(tails, 1.0)
-    return np.sum(weights * tails, axis=1), np.sum(weights * steps * (2 * half_levels), axis=1) / x
+_THETA = 0.5  # the chance that i adds a level is 1/(2i)
 
 
 def _quantiles(level: float, counts: Floats) -> Floats:
-    """x with P(sup >= x) = level for each count: Newton on the log tail, held in a bracket."""
-    weights = _weights(counts)
-    low = np.zeros(len(counts))
     high = np.array([cone_closed_form(level, int(t)) for t in counts])
-    none = 1.0 - weights[:, 0] <= level
-    x = high.copy()
-    for _ in range(200):
-        tail, density = _tail(x, weights)
-        above = tail > level
-        low, high = np.where(above, x, low), np.where(above, high, x)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            step = x + (np.log(tail) - math.log(level)) * tail / density
-        inside = (step >= low) & (step <= high)
-        following = np.where(inside, step, 0.5 * (low + high))
-        settled = np.abs(following - x) <= 4e-16 * x
-        x = following
-        if bool(np.all(settled | none)):
-            break
-    return np.where(none, 0.0, x)
+    return mixture_quantiles(level, level_weights(counts, _THETA), high)
 
 
 def cone_weights(t: int) -> Floats:
@@ -153,8 +50,8 @@ def cone_weights(t: int) -> Floats:
     >>> cone_weights(2)
     array([0.375, 0.5  , 0.125])
     """
-    t = whole("t", t, low=1, high=_LARGEST_COUNT)
-    return _weights(np.array([float(t)]))[0, : min(t, _LEVELS) + 1]
+    t = whole("t", t, low=1, high=LARGEST_COUNT)
+    return level_weights(np.array([float(t)]), _THETA)[0, : t + 1]
 
 
 @overload
@@ -165,17 +62,17 @@ def cone_tail(x: Any, t: int) -> Any:
     """P(sup ≥ x) = Σ over k ≥ 1 of v_k P(χ²_k ≥ x²), x > 0; a number or an array of them.
 
     Exact for independent standard Gaussian noise (divide x by σ for another); accurate relatively, deep
-    in the tail. For other sub-Gaussian noise it is not a bound: use `corrected_tail`.
+    in the tail. For other sub-Gaussian noise it is not a bound: use `cycles_tail`.
 
     >>> round(cone_tail(1.0, 1), 6)
     0.158655
     """
-    t = whole("t", t, low=1, high=_LARGEST_COUNT)
+    t = whole("t", t, low=1, high=LARGEST_COUNT)
     values = np.asarray(x, dtype=float)
     if not bool(np.all(values > 0)):
         raise refuse("x", "a number above 0, or an array of them", x)
-    weights = _weights(np.array([float(t)]))
-    tail = _tail(np.minimum(values, 1e100).ravel(), weights)[0].reshape(values.shape)
+    weights = level_weights(np.array([float(t)]), _THETA)
+    tail = mixture_tail(np.minimum(values, 1e100).ravel(), weights)[0].reshape(values.shape)
     return float(tail) if values.ndim == 0 else tail
 
 
@@ -187,8 +84,8 @@ def cone_quantile(level: float, t: int) -> float:
     >>> round(cone_quantile(0.001, 1000), 2)
     4.54
     """
-    level = number("level", level, low=_SMALLEST_LEVEL, below=1.0)
-    t = whole("t", t, low=1, high=_LARGEST_COUNT)
+    level = number("level", level, low=SMALLEST_LEVEL, below=1.0)
+    t = whole("t", t, low=1, high=LARGEST_COUNT)
     return float(_quantiles(level, np.array([float(t)]))[0])
 
 
@@ -211,12 +108,9 @@ def cone_table(horizon: int, level: float) -> tuple[Floats, Floats]:
     >>> int(counts[-1]), round(float(quantiles[-1]), 2)
     (1000, 4.54)
     """
-    horizon = whole("horizon", horizon, low=1, high=_LARGEST_COUNT)
-    level = number("level", level, low=_SMALLEST_LEVEL, below=1.0)
-    counts = list(range(1, min(horizon, _EVERY_COUNT_TO) + 1))
-    while counts[-1] < horizon:
-        counts.append(min(horizon, math.ceil(counts[-1] * _TABLE_STEP)))
-    grid = np.array(counts, dtype=float)
+    horizon = whole("horizon", horizon, low=1, high=LARGEST_COUNT)
+    level = number("level", level, low=SMALLEST_LEVEL, below=1.0)
+    grid = table_counts(horizon)
     # Neighbouring quantiles may differ by less than the solver's last digit: keep them in order.
     return grid, np.maximum.accumulate(_quantiles(level, grid))
 

@@ -7,6 +7,7 @@ has to be controlled is therefore a supremum, over all 0 < a_1 ≤ … ≤ a_t, 
 * as *printed* in Proposition 1 of the paper (false at t = 1 and t = 2, kept for study);
 * *corrected*: P(sup ≥ √(h(t)) ε) ≤ t exp(−ε² / 2 σ²), any sub-Gaussian noise;
 * *cone*: the exact law for Gaussian noise, in `apportion.model.cone` and offered here too;
+* *cycles*: growth as √log t for every i.i.d. sub-Gaussian noise, in `apportion.model.cycles` and offered here too;
 * *anytime*: needs no monotone shares, holds for all periods at once, and goes with the information-weighted
   mean.
 
@@ -19,15 +20,16 @@ import numpy as np
 
 from apportion._common.compiled import kernel
 from apportion._common.validation import number, whole
-from apportion.model import cone
+from apportion.model import cone, cycles
 from apportion.model.cone import *  # noqa: F403
+from apportion.model.cycles import *  # noqa: F403
 from apportion.model.sums import Floats
 
 __all__ = [
     "anytime_interval", "anytime_radius", "anytime_rho", "corrected_quantile", "corrected_radius", "corrected_tail",
     "monotone_growth", "printed_quantile", "printed_radius", "printed_tail",
 ]  # fmt: skip
-__all__ += cone.__all__
+__all__ += cone.__all__ + cycles.__all__
 
 _EXACT_GROWTH = 64  # to here h is summed term by term, from here on it is a series
 

@@ -24,13 +24,15 @@ from apportion.errors import InvalidValue
 
 # Every family, in the order in which people meet them; the package's names and the laboratory follow this list.
 __all__ = [  # noqa: RUF022
-    "Gaussian", "UniformNoise", "Rademacher", "CentredBernoulli", "Batch", "Laplace", "StudentT",
+    "Gaussian", "UniformNoise", "Rademacher", "CentredBernoulli", "Batch", "FractionalBrownian", "Laplace",
+    "StudentT", "Stable",
 ]  # fmt: skip
 
 Generator = np.random.Generator
 
 _ROOT_THREE: Final = math.sqrt(3.0)
 _ROOT_HALF: Final = math.sqrt(0.5)
+_HALF_PI: Final = math.pi / 2
 _MOST_EPOCHS: Final = 2.0**53
 
 
@@ -234,6 +236,78 @@ class Batch(Noise, NamedTuple("_Batch", [("epochs", float), ("p", float)])):
         epochs = min(max(math.floor(amount * self.epochs + 0.5), 1.0), _MOST_EPOCHS)
         successes = rng.binomial(int(epochs), self.p)
         return (successes - epochs * self.p) / math.sqrt(epochs * self.p * (1.0 - self.p))
+
+
+class FractionalBrownian(Noise, NamedTuple("_Fractional", [("hurst", float)])):
+    """The paper's motivation for b other than 1/2: the returns of an amount A are a path of length A.
+
+    Fractional Brownian motion W has correlated steps: covariance (s^(2H) + t^(2H) − |t − s|^(2H))/2. So W(A) has
+    the law of A^H·ξ with ξ standard normal, and the law it belongs to has b = H (`exponent`): divide for H > 1/2
+    (steps that persist), pool for H < 1/2 (steps that turn back). The memory is within a period; periods are
+    independent, as everywhere here. With b other than H it is Gaussian noise and nothing else.
+
+    >>> FractionalBrownian(0.75).exponent
+    0.75
+    """
+
+    __slots__ = ()
+    name = "fractional"
+    title = "Fractional Brownian motion"
+    proxy = 1.0
+
+    def __new__(cls, hurst: float = 0.75) -> Self:
+        return super().__new__(cls, number("hurst", hurst, above=0, high=1))
+
+    @property
+    def exponent(self) -> float:
+        """The b of the law that it belongs to: H."""
+        return self.hurst
+
+    def draw(self, amount: float, rng: Generator) -> float:
+        """W(A)/A^H, a normal draw."""
+        return rng.standard_normal()
+
+
+class Stable(Noise, NamedTuple("_Stable", [("alpha", float)])):
+    """Symmetric α-stable noise, 1 < α ≤ 2: an amount A is a batch of independent steps with heavy tails.
+
+    E e^(ikξ) = exp(−|k/√2|^α), standard normal at α = 2. A sum of n such steps has the law of n^(1/α)·ξ, so the law
+    it belongs to has b = 1/α (`exponent`), between 1/2 and 1. For α < 2 its variance is infinite: not sub-Gaussian,
+    outside of the guarantees. By the formula of Chambers, Mallows and Stuck (1976).
+
+    >>> Stable(1.25).exponent, Stable(1.25).sub_gaussian, Stable(2.0).sub_gaussian
+    (0.8, False, True)
+    """
+
+    __slots__ = ()
+    name = "stable"
+    title = "Stable, heavy tails"
+
+    def __new__(cls, alpha: float = 1.5) -> Self:
+        return super().__new__(cls, number("alpha", alpha, above=1, high=2))
+
+    @property
+    def exponent(self) -> float:
+        """The b of the law that it belongs to: 1/α."""
+        return 1.0 / self.alpha
+
+    @property
+    def proxy(self) -> float:  # type: ignore[override]
+        """1 at α = 2, else infinite."""
+        return 1.0 if self.alpha == 2.0 else math.inf
+
+    @property
+    def variance(self) -> float:  # type: ignore[override]
+        """1 at α = 2, else infinite."""
+        return self.proxy
+
+    def draw(self, amount: float, rng: Generator) -> float:
+        """A draw with the characteristic function exp(−|k/√2|^α)."""
+        angle = math.pi * rng.random() - _HALF_PI
+        wait = rng.standard_exponential()
+        turn = math.sin(self.alpha * angle) / math.pow(math.cos(angle), 1.0 / self.alpha)
+        bent = math.cos((1.0 - self.alpha) * angle) / wait
+        return _ROOT_HALF * turn * math.pow(bent, (1.0 - self.alpha) / self.alpha)
 
 
 @kernel

@@ -7,7 +7,14 @@ import numpy as np
 
 from apportion._common import validation
 from apportion._common.compiled import kernel
-from apportion.model.confidence import anytime_radius, cone_radius, cone_table, corrected_radius, printed_radius
+from apportion.model.confidence import (
+    anytime_radius,
+    cone_radius,
+    cone_table,
+    corrected_radius,
+    cycles_table,
+    printed_radius,
+)
 from apportion.model.estimators import mu1, mu1_precision, mu_star
 from apportion.model.sums import Floats, RewardSums
 from apportion.policies.contract import Policy
@@ -22,10 +29,10 @@ from apportion.policies.parameters import (
     parameter,
 )
 
-RADII = ("printed", "corrected", "cone", "anytime")
-PRINTED, CORRECTED, CONE, ANYTIME = range(len(RADII))
+RADII = ("printed", "corrected", "cone", "cycles", "anytime")
+PRINTED, CORRECTED, CONE, CYCLES, ANYTIME = range(len(RADII))
 
-# Without a horizon the table of cone quantiles reaches this far; nobody decides more often.
+# Without a horizon a table of quantiles reaches this far; nobody decides more often.
 _LONGEST_HORIZON = 10**12
 # Two radii alike make √2 of one in a pair; a little less never rules out the closer look.
 _BELOW_ROOT_TWO = 1.4
@@ -41,6 +48,8 @@ class SuccessiveElimination(Policy):
     - `corrected` (default): σ√(2·h(n)·log(1/δ))/√R1 around μ1 = ΣY/ΣA, R1 = (ΣA)²/ΣA^(2b), h(n) the growth
       of `apportion.model.confidence.monotone_growth`; δ = T^(−4) per arm and period.
     - `cone`: the exact law of the same supremum for Gaussian noise, at tail δ = T^(−3) per arm and period.
+    - `cycles`: a bound on the law of that supremum for any i.i.d. sub-Gaussian noise, at the same tail; a third
+      narrower than `corrected`, and it too grows as √log n.
     - `anytime`: σ√((B+ρ)(log(1+B/ρ)+2log(1/δ)))/B around μ*, ρ = (unit/K)^(2−2b), δ = 1/(KT); any noise, any
       shares, all periods at once. The narrowest of those with a proof.
     - `printed`: as in the paper, 2√3·σ√(log n·log T)/√R1. It is 0 after period 1, so exactly one arm survives
@@ -48,7 +57,8 @@ class SuccessiveElimination(Policy):
 
     Guarantee (Theorem 2, corrected): regret at most of order K^(1−b)·√(T·log T·h(T)) for b in [1/2, 1]; see
     `apportion.theory.elimination_regret_bound`. Where it fails: b < 1/2 (dividing wastes information there),
-    σ or b too small, drifting means, and `cone` for noise that is not Gaussian.
+    σ too small or b too large, drifting means, `cone` for noise that is not Gaussian, and
+    `cycles` for noise whose law changes with the amount.
 
     `horizon` None takes the simulation's; a live run needs it, unless `delta` is given.
 
@@ -82,7 +92,7 @@ class SuccessiveElimination(Policy):
         quantiles: Floats
 
     def prepared(self, arms: int, horizon: int | None) -> Any:
-        """Resolve the horizon and the level; tabulate the cone law."""
+        """Resolve the horizon and the level; tabulate the cone or the cycle law."""
         if self.delta is not None and self.radius != "printed":
             periods = self.horizon or horizon or _LONGEST_HORIZON
             level = -math.log(self.delta)
@@ -92,11 +102,12 @@ class SuccessiveElimination(Policy):
                 raise validation.refuse("horizon", needed, None)
             periods = validation.whole("horizon", self.horizon or horizon, low=1)
             log_horizon = math.log(max(periods, 2))
-            level = {"cone": 3.0 * log_horizon, "anytime": math.log(arms) + log_horizon}.get(
-                self.radius, 4.0 * log_horizon
-            )
+            levels = {"anytime": math.log(arms) + log_horizon, "cone": 3.0 * log_horizon, "cycles": 3.0 * log_horizon}
+            level = levels.get(self.radius, 4.0 * log_horizon)
         if self.radius == "cone":
             counts, quantiles = cone_table(periods, math.exp(-level))
+        elif self.radius == "cycles":
+            counts, quantiles = cycles_table(periods, math.exp(-level))
         else:
             counts, quantiles = np.ones(1), np.ones(1)
         return self.Record(
@@ -162,7 +173,7 @@ def elimination_radius(
     if policy.radius == ANYTIME:
         rho = (unit / arms) ** (2.0 - 2.0 * policy.b)
         return anytime_radius(information, policy.log_inverse_delta, rho, 1.0)
-    if policy.radius == CONE:
+    if policy.radius == CONE or policy.radius == CYCLES:
         return cone_radius(count, policy.counts, policy.quantiles, precision, 1.0)
     if policy.radius == CORRECTED:
         return corrected_radius(count, policy.log_inverse_delta, precision, 1.0)

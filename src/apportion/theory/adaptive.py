@@ -23,7 +23,8 @@ def race_failure_probability(t: int, arms: int, b: float, scale: float = 1.0) ->
 
     p_t = min(1, 2 K √e N exp(−x)), x = c² log(K (t+2)/2), with N = ceil(log((t−1) K^(2−2b)) / (4 log(1 +
     1/√(2x)))) slices of the range of B, at least 1. Sub-Gaussian noise, t ≥ 2. For c = 1 it is of order
-    log(t)^1.5 / t: the sum over t is finite only for c > 1.
+    log(t)^1.5 / t: the sum over t is finite only for c > 1, that over t = 2, 4, 8, … always
+    (`later_failure_probability`).
 
     >>> round(race_failure_probability(100_000, arms=5, b=0.75), 5)
     0.00112
@@ -32,6 +33,30 @@ def race_failure_probability(t: int, arms: int, b: float, scale: float = 1.0) ->
     arms = whole("arms", arms, low=2)
     b, scale = number("b", b, low=0.0, high=1.0), number("scale", scale, above=0.0)
     return float(_failures(np.array([float(t)]), arms, 2 - 2 * b, scale)[0])
+
+
+def later_failure_probability(after: int, arms: int, b: float, scale: float = 1.0) -> float:
+    """min(1, p_2n + p_4n + p_8n + …) ≥ P(some radius fails in a period at or after n), any predictable shares.
+
+    The windows t/2 .. t of t = 2n, 4n, … cover all periods from n on. It tends to 0 as n grows for every scale c > 0:
+    almost surely only finitely many radii fail. Conditions as for `race_failure_probability`.
+
+    >>> [round(later_failure_probability(10**power, arms=5, b=0.75), 6) for power in (3, 6, 9)]
+    [0.074284, 0.000167, 0.0]
+    """
+    log_t = math.log(whole("after", after, low=1))
+    arms = whole("arms", arms, low=2)
+    b, scale = number("b", b, low=0.0, high=1.0), number("scale", scale, above=0.0)
+    total = term = 0.0
+    while total == 0.0 or (total < 1.0 and term > 1e-18 * total):
+        log_t += math.log(2)
+        x = scale * scale * (math.log(arms / 2) + log_t + math.log1p(2 * math.exp(-log_t)))
+        slices = float(_slices(np.array([log_t]), arms, 2 - 2 * b, scale)[0])
+        term = 2 * arms * math.exp(0.5 - x) * slices
+        total += term
+        if term == 0.0:
+            break
+    return min(1.0, total)
 
 
 def _slices(log_t: NDArray[np.float64], arms: int, beta: float, scale: float) -> NDArray[np.float64]:
@@ -91,7 +116,7 @@ def adaptive_regret_bound(
     * `kind="worst"`, `split="leader"`: D F + 4 (1 + √2) c σ K^(1−b) √(T L_T) + M P(T)
     * `kind="worst"`, `split="even"`: D F + 2 K D + 4 √2 c σ K^(1−b) √(T L_T)
       + 2 c σ √((K−1) T L_T log2 T) + M P(T)
-    * `kind="worst"`, b = 1, either split: D F + 8 c σ √(T L_T) + M P(T)
+    * `kind="worst"`, b = 1 with a floor, either split: D F + 8 c σ √(T L_T) + M P(T)
 
     With a floor 1 < α < 1/(2−2b), `gaps` stops growing at a period τ where the floor alone has told the arms
     apart: T becomes τ and Σ_i 2 Δ_i τ exp(−a_i (τ^g − 1)/g)/(a_i τ^g − 1 + g) is added,
@@ -125,7 +150,7 @@ def adaptive_regret_bound(
     start = math.fsum(gaps) / k * _floor_sum(alpha, horizon)
     width = 2 * math.log(sigma) + 2 * math.log(scale) + beta * math.log(k)  # log(c² σ² K^β)
     if kind == "worst":
-        return start + _worst(gaps, end, split, width, beta, scale)
+        return start + _worst(gaps, end, split, width, beta, scale, seen_in_full=beta == 0 and alpha > 0)
     positive = [gap for gap in gaps if gap > 0]
     rest = math.fsum(gaps) if split == "even" else 0.0
 
@@ -171,12 +196,14 @@ def _floor_sum(alpha: float, horizon: int | None) -> float:
     return float(zeta(alpha)) if horizon is None else float(zeta(alpha) - zeta(alpha, horizon + 1))
 
 
-def _worst(gaps: tuple[float, ...], end: float, split: str, width: float, beta: float, scale: float) -> float:
+def _worst(
+    gaps: tuple[float, ...], end: float, split: str, width: float, beta: float, scale: float, *, seen_in_full: bool
+) -> float:
     """The gap-independent bound without what the floors cost."""
     k = len(gaps)
     root = 0.5 * (width + end + math.log(_log_width(end, k)))  # log of c σ K^(1−b) √(T L_T)
     fails = max(gaps) * _failure_sum(end, k, beta, scale)
-    if beta == 0:  # every arm is seen in full, whatever its share
+    if seen_in_full:  # b = 1 and a floor: every share is positive and tells all
         return fails + 8 * exponential(root)
     if split == "leader":
         return fails + 4 * (1 + math.sqrt(2)) * exponential(root)

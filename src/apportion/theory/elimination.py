@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from apportion._common.validation import choice, number, refuse, whole
-from apportion.model.confidence import harmonic, monotone_growth
+from apportion.model.confidence import cycles_quantile, harmonic, monotone_growth
 from apportion.theory.inputs import gaps_of, setting
 from apportion.theory.stopping_times import stopping_time_constant
 
@@ -29,6 +29,7 @@ def elimination_regret_bound(
     * `repaired`: the same with D (1 + H_K); holds for the printed radius if no arm is dropped before t = 3.
     * `corrected`: D (1 + H_K) + 4 σ √(8 h(T) log T T C(K, b)), for the corrected radius at δ =
       T^(−4).
+    * `cycles`: D (1 + H_K) + 4 σ q √(T C(K, b)), q the quantile of the cycle law at T and level T^(−3); i.i.d. noise.
     * `anytime`: D (1 + H_K) + 4 σ √(2 [2 log(KT) + log(1 + T K^(2−2b))] T C(K, b)), for the anytime
       radius with ρ = K^(2b−2) and δ = 1/(KT).
 
@@ -37,7 +38,7 @@ def elimination_regret_bound(
     >>> round(elimination_regret_bound([0.5, 0.0], horizon=10**6, b=0.75))
     110352
     """
-    form = choice("form", form, ("printed", "repaired", "corrected", "anytime"))
+    form = choice("form", form, ("printed", "repaired", "corrected", "cycles", "anytime"))
     if means is not None:
         if arms is not None or max_gap is not None:
             raise refuse("arms", "left out when `means` are given, and so must `max_gap`", (arms, max_gap))
@@ -52,6 +53,8 @@ def elimination_regret_bound(
         return start + 4 * math.sqrt(6 / (1 - b)) * sigma * log * math.pow(k, 1 - b) * root
     if form == "corrected":
         squared = 8 * monotone_growth(horizon) * log
+    elif form == "cycles":
+        squared = cycles_quantile(max(horizon, 2) ** -3.0, horizon) ** 2
     else:
         spread = log + (2 - 2 * b) * math.log(k)
         squared = 2 * (2 * (math.log(k) + log) + spread + math.log1p(math.exp(-spread)))

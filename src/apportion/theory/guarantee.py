@@ -17,12 +17,12 @@ def guaranteed_regret(
 
     `policy` is what `Policy.to_dict` writes, or {"informed": name, "parameters": ...} for one that is given the
     truth. Regret never falls, so the value at the horizon holds for every period before. Covered are Theorem 2
-    (`SuccessiveElimination` with the corrected or the anytime radius), Theorem 4 (`EpsilonGreedy`), and
-    `AdaptiveElimination` by `adaptive_regret_bound`.
+    (`SuccessiveElimination` with the corrected or the anytime radius; the cycles need noise of one law), Theorem 4
+    (`EpsilonGreedy`), and `AdaptiveElimination` by `adaptive_regret_bound`.
 
     `proxy` is that of the noise (`Noise.proxy`): the bounds hold with σ·√proxy in the place of σ, for a policy that
-    needs no σ or was given that one. Where it fails: noise without a proxy (infinite), a σ or b that is not the true
-    one.
+    needs no σ or was given that one. A policy with a b below the true one is covered, with the bounds of its own b.
+    Where it fails: noise without a proxy (infinite), a σ that is not the true one, a b above the true one.
 
     >>> world = {"b": 0.75, "sigma": 1.0, "horizon": 10**6}
     >>> round(guaranteed_regret({"informed": "SuccessiveElimination", "parameters": {}}, [0.5, 0.0], **world))
@@ -32,8 +32,10 @@ def guaranteed_regret(
     """
     given = dict(policy.get("parameters", {}))
     name, informed = policy.get("informed") or policy.get("name"), "informed" in policy
-    if math.isinf(proxy) or given.get("b", b) != b:
+    own = given.get("b", b)
+    if math.isinf(proxy) or own > b:
         return None
+    b = own  # the theorems hold with every smaller b (docs/theory.md, Proposition 5)
     used = given.get("sigma", sigma if informed else 1.0)
     sigma *= math.sqrt(max(proxy, 1.0))
     knows = math.isclose(used, sigma, rel_tol=1e-12) and given.get("horizon") in (None, horizon)
@@ -47,9 +49,9 @@ def guaranteed_regret(
         form = "information" if given.get("leader") == "information" else "corrected"
         return greedy_regret_bound(means, b, epsilon, sigma, form)
     if name == "AdaptiveElimination" and knows:
-        own = {key: given[key] for key in ("scale", "floor", "split") if key in given}
+        settings = {key: given[key] for key in ("scale", "floor", "split") if key in given}
         try:
-            return adaptive_regret_bound(means, b=b, horizon=horizon, sigma=sigma, **own)
+            return adaptive_regret_bound(means, b=b, horizon=horizon, sigma=sigma, **settings)
         except InvalidValue:  # b, the floor or the gaps are outside of what the proof covers
             return None
     return None

@@ -75,6 +75,18 @@ def divergence(
     return math.fsum(0.5 * weight * d * d for weight, d in zip(weights, distances) if weight > 0)
 
 
+def unordered_growth(t: int) -> float:
+    """√(t/2), the root mean square of sup over a_1, …, a_t ≥ 0 of Σ(a_s ξ_s) / √(Σ(a_s²)), where it is positive.
+
+    Without the order a_1 ≤ … ≤ a_t the supremum is ‖max(ξ, 0)‖, which grows as √t; with it, as √(log t)
+    (`apportion.model.confidence.cone_tail`). Independent symmetric noise of variance 1; its mean is at most that.
+
+    >>> round(unordered_growth(1000), 2)
+    22.36
+    """
+    return math.sqrt(whole("t", t, low=1) / 2)
+
+
 def _power_sum(t: int, power: float) -> float:
     """Sum of s^power over s <= t: term by term to 1000, then Euler-Maclaurin (next term below 1e-16)."""
     start = min(t, 1000)

@@ -172,6 +172,7 @@ INTERVALS = {
     "printed": _eliminating("printed"),
     "cone within one step": _eliminating("cone", pairwise=True, last=208),
     "cone over many steps": _eliminating("cone"),
+    "cycles over many steps": _eliminating("cycles"),
     "anytime": _eliminating("anytime", pairwise=True),
     "ratios, the best leads": _greedy("ratios", (1.0, 0.8, 0.7)),
     "ratios, the worst leads": _greedy("ratios", (0.2, 0.9, 1.0)),
@@ -358,6 +359,7 @@ SETTINGS = [
     (ap.EpsilonGreedy(b=0.75), ap.Instance((1.0, 0.5, 0.0), 0.75), 20),
     (ap.EpsilonGreedy(b=0.75, leader="information"), ap.Instance((1.0, 0.5, 0.0), 0.75), 20),
     (ap.FollowTheLeader(), ap.Instance((0.1, 0.0, 0.0), 1.0), 20),
+    (elimination(0.9, radius="cycles"), ap.Instance((1.0, 0.5, 0.5, 0.0), 0.9), 3000),
 ]
 SOAK = os.environ.get("APPORTION_SOAK") == "1"
 RUNS = 2000 if SOAK else 200

@@ -13,7 +13,7 @@ from typing import Any
 
 from apportion._common.compiled import generic, implements, kernel
 from apportion.policies import EpsilonGreedy, FollowTheLeader, Oracle, SuccessiveElimination, Uniform
-from apportion.policies.elimination import ANYTIME, CONE, elimination_radius
+from apportion.policies.elimination import ANYTIME, CONE, CYCLES, elimination_radius
 from apportion.simulation.engines.leaping.increments import LEADER, OTHERS, WALK_VARIANCE
 
 # e to this power is lost beside any tolerance.
@@ -52,8 +52,8 @@ def _elimination_bound(policy: Any, sums: Any, instance: Any, interval: Any, tol
 
     While shares are constant, ΣA^(2b) and B are linear in time, and that boundary is concave: it is √(u·v) with u
     and v positive and concave (log t or h(t), and ΣA^(2b); or B + ρ and log(1 + B/ρ) + 2·log(1/δ)). So it lies above
-    its chord. The cone's quantile is a step function that only rises: its value after the first period, held for the
-    whole interval, makes a lower boundary that is concave again.
+    its chord. A quantile from a table (`cone`, `cycles`) is a step function that only rises: its value after the
+    first period, held for the whole interval, makes a lower boundary that is concave again.
 
     All pairs are within `nearest`, the arm that is closest to being dropped for an imagined arm which is the
     highest at both ends: often one exponential decides. Else the arms far from it are still dealt with one at a time.
@@ -70,7 +70,8 @@ def _elimination_bound(policy: Any, sums: Any, instance: Any, interval: Any, tol
         response = sums.response[leader] + more * powers.response
         noise = sums.noise[leader] + more * powers.noise
         information = sums.information[leader] + more * powers.information
-        count = float(interval.first + 1 if policy.radius == CONE else interval.first + more)
+        tabulated = policy.radius == CONE or policy.radius == CYCLES
+        count = float(interval.first + 1 if tabulated else interval.first + more)
         radius = policy.sigma[leader] * elimination_radius(
             policy, 1.0, count, response * (response / noise), information, arms
         )
