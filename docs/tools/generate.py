@@ -22,8 +22,8 @@ NOTE = "<!-- Written by docs/tools/generate.py from the program itself: change i
 # Commands
 
 COMMAND_GROUPS = {
-    "Run a campaign": ("new", "split", "record", "status", "history", "amend", "close", "arms", "settings"),
-    "Files and pages": ("import", "export", "restore", "report"),
+    "Run a campaign": ("new", "split", "record", "status", "history", "amend", "close", "cancel", "arms", "settings"),
+    "Files and pages": ("import", "undo-import", "export", "restore", "report"),
     "Forecast and backtest": ("forecast", "backtest", "fit"),
     "Look after it": ("campaigns", "check", "upgrade", "doctor"),
     "Serve a team": ("serve", "token"),
@@ -116,28 +116,28 @@ $ apportion new ads --arms search,social,video --budget 5000 --unit EUR \
     --pin video=0.1 --step 0.01 --seed 7
 $ apportion settings ads --budget 6000 --half-life 26
 Settings of ads
-┏━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━━━┓
-┃ setting    ┃ value                      ┃
-┡━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━━┩
-│ budget     │ 6000                       │
-│ unit       │ EUR                        │
-│ step       │ 0.01                       │
-│ minimise   │ no                         │
-│ policy     │ Auto                       │
-│ parameters │ b: –, sigma: –, horizon: – │
-│ b          │ 0.5                        │
-│ c          │ 1                          │
-│ sigma      │ –                          │
-│ horizon    │ –                          │
-│ growth     │ 2                          │
-│ change     │ –                          │
-│ seed       │ 7                          │
-│ assumed    │ b, sigma                   │
-│ half life  │ 26                         │
-│ window     │ –                          │
-│ robust     │ no                         │
-│ level      │ 0.95                       │
-└────────────┴────────────────────────────┘
+┏━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┓
+┃ setting    ┃ value                                         ┃
+┡━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┩
+│ budget     │ 6,000                                         │
+│ unit       │ EUR                                           │
+│ step       │ 0.01                                          │
+│ minimise   │ no                                            │
+│ policy     │ Auto                                          │
+│ parameters │ b: –, sigma: –, c: –, moving: yes, horizon: – │
+│ b          │ 0.5                                           │
+│ c          │ 1                                             │
+│ sigma      │ –                                             │
+│ horizon    │ –                                             │
+│ growth     │ 2                                             │
+│ change     │ –                                             │
+│ seed       │ 7                                             │
+│ assumed    │ b, sigma                                      │
+│ half life  │ 26                                            │
+│ window     │ –                                             │
+│ robust     │ no                                            │
+│ level      │ 0.95                                          │
+└────────────┴───────────────────────────────────────────────┘
 ```
 """
 

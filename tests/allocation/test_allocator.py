@@ -12,8 +12,10 @@ import pandas as pd
 import pytest
 
 import apportion as ap
+from apportion.allocation.beliefs import Beliefs
 from apportion.inference import best_probabilities
 from apportion.model import exact_sums
+from apportion.model.sums import Sums, no_sums
 from apportion.policies import contract
 
 ARMS = ("search", "social", "video")
@@ -995,3 +997,16 @@ def test_a_split_that_was_read_can_be_pickled_and_copied():
             assert (twin.ticket, twin.budget, twin.beliefs.leader) == (split.ticket, 100.0, split.beliefs.leader)
             assert (dict(twin.amounts), dict(twin.shares), dict(twin.reasons), str(twin)) == read
         allocator.tell(split.ticket, dict(split.amounts))
+
+
+@pytest.mark.parametrize("information", [math.inf, math.nan, 0.0])
+def test_numbers_beyond_all_bounds_say_nothing(information):
+    """A split is stored before it is shown: what is believed can be read whatever the outcomes were."""
+    sums = no_sums(Sums, 2)
+    sums.count[:] = 3.0
+    sums.information[:] = [1.0, information]
+    sums.score[:] = [1.0, math.nan]
+    beliefs = Beliefs(("a", "b"), sums, sigma=1.0, rho=1.0, level=0.95)
+    assert beliefs.spread[1] == math.inf
+    assert beliefs.probability_best.sum() == pytest.approx(1.0)
+    assert beliefs["b"].probability_best == pytest.approx(0.5)

@@ -203,7 +203,7 @@ def test_bad_c_and_sigma_get_one_sentence(sentence):
     assert str(refusal.value) == sentence
 
 
-@pytest.mark.parametrize("policy", [ap.Odds(b=0.5), ap.Auto(), ap.UCB(), ap.AdaptiveElimination(b=0.5)])
+@pytest.mark.parametrize("policy", [ap.Odds(b=0.5), ap.UCB(), ap.AdaptiveElimination(b=0.5)])
 def test_a_policy_that_knows_returns_in_proportion_only_says_who_knows_others(policy):
     with pytest.raises(ap.InvalidValue, match=r"^`c` must be 1, .*Recommended.* know others\); got 0\.5\.$"):
         ap.Allocator(policy, ARMS, c=0.5)
@@ -215,9 +215,12 @@ def test_one_that_needs_no_law_takes_any():
     assert np.isfinite(allocator.beliefs().marginal).all()
 
 
-def test_learning_takes_one_sigma():
-    with pytest.raises(ap.InvalidValue, match=r"`sigma` must be one number, .*Recommended takes one for each"):
-        ap.Allocator(ap.Auto(), ARMS, sigma=SIGMA)
+def test_learning_takes_a_sigma_of_each_arm_as_given():
+    allocator = played(ap.Allocator(ap.Auto(), ARMS, sigma=SIGMA, seed=1))
+    assert allocator.learned.sigma_given
+    assert allocator.beliefs().sigma == dict(zip(ARMS, SIGMA)) or allocator.beliefs().sigma == SIGMA
+    with pytest.raises(ap.InvalidValue, match=r"`c` must be given to the policy, as Auto\(c=0.5\)"):
+        ap.Allocator(ap.Auto(), ARMS, c=0.5)
 
 
 def test_counted_again_for_another_c_the_sums_are_those_of_a_new_count():

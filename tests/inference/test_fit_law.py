@@ -298,7 +298,7 @@ def test_an_export_with_open_rows_can_be_fitted(tmp_path):
     found = ap.fit_noise(path)
     assert (found.observations, found.pending) == (36, 3)
     assert set(found.means) == {"search", "=social", "video"}
-    assert "3 rows with an empty outcome were skipped: it is not known." in found.summary()
+    assert "3 amounts without an outcome: spent, but the result is not known." in found.summary()
 
 
 @pytest.mark.parametrize("empty", ["", "no data", "N/A", None, math.nan])

@@ -34,7 +34,7 @@ def table(amounts, outcomes, *, advised=None, dates=True, waiting=None):
     moments = np.datetime64("2026-01-05", "s") + period * np.timedelta64(1, "D") if dates else None
     names = tuple(f"arm {index}" for index in range(amounts.shape[1]))
     used = amounts > 0
-    history = History(names, arm.astype(np.intp), amounts[used], outcomes[used], moments, 0, 0)
+    history = History(names, arm.astype(np.intp), amounts[used], outcomes[used], moments)
     return Observations(history, period + 1, None if advised is None else advised[used], waiting or {})
 
 

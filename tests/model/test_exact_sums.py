@@ -444,5 +444,3 @@ def test_bent_sums_are_those_of_their_exponent_and_come_back():
     assert not np.stack(past.sums()).any()
     with pytest.raises(InvalidValue, match=r"`c` must be a number in \(0, 1\]; got 0"):
         Statistics(1, 0.3, c=0)
-    with pytest.raises(InvalidValue, match=r"`c` must be 1 where b is to be learned; got 0.5"):
-        Statistics(1, (0.0, 0.5, 1.0), c=0.5)

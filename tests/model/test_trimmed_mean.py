@@ -14,6 +14,7 @@ from apportion.campaigns.state import CampaignState
 from apportion.cli.app import app
 from apportion.model.exact_sums import Statistics
 from apportion.model.memory import Window
+from apportion.model.sums import Grid
 from apportion.model.trimmed_mean import GROUPS, TRIM, Groups, centre, new_past, past_from_dict, window_of
 from apportion.studies.robustness.kernel import arm_centre
 
@@ -25,7 +26,7 @@ COUNTING = st.sampled_from([
     (None, 4, False), (None, 1, False), (None, 9, True), (None, None, True), (3.5, None, True), (None, None, False),
     (None, 4, False, 0.6), (None, 9, True, 0.8), (3.5, None, True, 0.5), (2.5, None, False, 0.7),
 ])  # fmt: skip
-ORDER = st.sampled_from([0.0, 0.4, 0.75, 1.0, (0.2, 0.5, 0.8)])
+ORDER = st.sampled_from([0.0, 0.4, 0.75, 1.0, Grid((1.0,), (0.2, 0.5, 0.8))])
 
 
 def bits(past):
@@ -179,7 +180,7 @@ def test_the_centre_costs_as_little_precision_as_is_said():
 
 
 def test_groups_of_a_grid_keep_the_residual_sum_of_squares():
-    orders = (0.25, 0.5, 0.75)
+    orders = Grid((1.0,), (0.25, 0.5, 0.75))
     rng = np.random.default_rng(7)
     plain, robust = Statistics(2, orders), new_past(2, orders, robust=True)
     for _ in range(50):

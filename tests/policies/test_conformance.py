@@ -15,6 +15,7 @@ CASES = {
     "elimination printed": ap.SuccessiveElimination(b=0.75, radius="printed", horizon=100),
     "elimination corrected": ap.SuccessiveElimination(b=0.75, horizon=100),
     "elimination cone": ap.SuccessiveElimination(b=0.5, horizon=100, radius="cone"),
+    "elimination cycles": ap.SuccessiveElimination(b=0.5, horizon=100, radius="cycles"),
     "elimination anytime": ap.SuccessiveElimination(b=1.0, horizon=100, radius="anytime", pairwise=True),
     "greedy ratios": ap.EpsilonGreedy(b=0.75),
     "greedy information": ap.EpsilonGreedy(b=0.95, leader="information"),

@@ -199,8 +199,9 @@ def elimination_radius(past, radius, sigma, b, arms, horizon, level):
         return 2 * math.sqrt(3) * sigma * np.sqrt(np.log(counts) * math.log(horizon)) / np.sqrt(past.precision1)
     if radius == "corrected":
         return sigma * np.sqrt(2 * growth * level) / np.sqrt(past.precision1)
-    if radius == "cone":
-        quantiles = np.array([ap.confidence.cone_quantile(math.exp(-level), int(n)) for n in counts])
+    if radius in ("cone", "cycles"):
+        quantile = getattr(ap.confidence, f"{radius}_quantile")
+        quantiles = np.array([quantile(math.exp(-level), int(n)) for n in counts])
         return sigma * quantiles / np.sqrt(past.precision1)
     rho = (1 / arms) ** (2 - 2 * b)
     return sigma * np.sqrt((past.B + rho) * (np.log(1 + past.B / rho) + 2 * level)) / past.B
@@ -208,11 +209,11 @@ def elimination_radius(past, radius, sigma, b, arms, horizon, level):
 
 @pytest.mark.parametrize("pairwise", [False, True])
 @pytest.mark.parametrize("delta", [None, 0.01])
-@pytest.mark.parametrize("radius", ["printed", "corrected", "cone", "anytime"])
+@pytest.mark.parametrize("radius", ["printed", "corrected", "cone", "cycles", "anytime"])
 def test_successive_elimination(radius, delta, pairwise):
     b, arms, horizon, sigma = 0.75, 5, 1000, 0.03
     log_horizon = math.log(horizon)
-    levels = {"cone": 3 * log_horizon, "anytime": math.log(arms * horizon)}
+    levels = {"cone": 3 * log_horizon, "cycles": 3 * log_horizon, "anytime": math.log(arms * horizon)}
     level = levels.get(radius, 4 * log_horizon) if delta is None else -math.log(delta)
     policy = ap.SuccessiveElimination(
         b=b, sigma=sigma, horizon=horizon, radius=radius, pairwise=pairwise, delta=delta
@@ -235,7 +236,7 @@ def test_successive_elimination(radius, delta, pairwise):
 
 
 def test_successive_elimination_needs_no_horizon_where_a_level_is_given():
-    for radius in ("corrected", "cone", "anytime"):
+    for radius in ("corrected", "cone", "cycles", "anytime"):
         ap.Allocator(ap.SuccessiveElimination(b=0.75, radius=radius, delta=1e-9), ("a", "b")).ask()
     with pytest.raises(ap.InvalidValue, match="`horizon` must be given to SuccessiveElimination"):
         ap.Allocator(ap.SuccessiveElimination(b=0.75, radius="printed", delta=0.1), ("a", "b"))
@@ -363,7 +364,7 @@ BAD = {
     "`index` must be one of 'ucb1', 'moss'; got 'kl'.": lambda: ap.UCB(index="kl"),
     "`horizon` must be a whole number of at least 1; got 0.": lambda: ap.UCB(horizon=0),
     "`horizon` must be a whole number of at least 1; got 1.5.": lambda: ap.SuccessiveElimination(b=0.5, horizon=1.5),
-    "`radius` must be one of 'printed', 'corrected', 'cone', 'anytime'; got 'exact'.": lambda: (
+    "`radius` must be one of 'printed', 'corrected', 'cone', 'cycles', 'anytime'; got 'exact'.": lambda: (
         ap.SuccessiveElimination(b=0.5, radius="exact")
     ),
     "`pairwise` must be True or False; got 1.": lambda: ap.SuccessiveElimination(b=0.5, pairwise=1),

@@ -31,11 +31,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-__all__ = ["NamedTuple", "compiled", "generic", "implements", "kernel"]
+__all__ = ["NamedTuple", "compiled", "generic", "implements", "kernel", "large_kernel", "when_compiled"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _kernels: list[Callable[..., Any]] = []
+_large: set[Callable[..., Any]] = set()
+_loops: dict[Callable[..., Any], Callable[..., Any]] = {}
 _generics: dict[Callable[..., Any], dict[type, Callable[..., Any]]] = {}
 _registered: set[Any] = set()
 _names: Counter[str] = Counter()
@@ -47,6 +49,26 @@ def kernel(function: F) -> F:
     """Mark `function` as one that compiled code may call. It stays a plain Python function."""
     _kernels.append(function)
     return function
+
+
+def large_kernel(function: F) -> F:
+    """A kernel that is called, not copied into its callers: one with much to do, that several of them share."""
+    _large.add(function)
+    return kernel(function)
+
+
+def when_compiled(function: Callable[..., Any]) -> Callable[[F], F]:
+    """Make the decorated loop what compiled code runs for kernel `function`, which works on whole arrays.
+
+    Plain Python is quick with whole arrays and slow with loops, compiled code is the other way round. The two must
+    agree: a test holds them together.
+    """
+
+    def register(body: F) -> F:
+        _loops[function] = body
+        return body
+
+    return register
 
 
 def generic(signature: F) -> F:
@@ -116,11 +138,24 @@ def _register() -> None:
     for function in _kernels:
         if function not in _registered:
             _registered.add(function)
-            register_jitable(forceinline=True)(function)
+            if function in _loops:
+                overload(function, strict=False)(_chooser_of_loop(function))
+            else:
+                register_jitable(forceinline=function not in _large)(function)
     for function, table in _generics.items():
         if function not in _registered:
             _registered.add(function)
             overload(function, strict=False, jit_options={"forceinline": True})(_chooser(function, table))
+
+
+def _chooser_of_loop(function: Callable[..., Any]) -> Callable[..., Any]:
+    return _same_signature(lambda *_: _loops[function], function)
+
+
+def _same_signature(choose: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """Numba matches parameters by position and reads their number off the signature."""
+    choose.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    return choose
 
 
 def _name_apart(record: type) -> None:
@@ -146,9 +181,7 @@ def _chooser(function: Callable[..., Any], table: dict[type, Callable[..., Any]]
     def choose(record: Any, *arguments: Any) -> Any:
         return _body(table, getattr(record, "instance_class", type(None)))
 
-    # Numba matches parameters by position and reads their number off the signature.
-    choose.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
-    return choose
+    return _same_signature(choose, function)
 
 
 def code_digest(function: Callable[..., Any], records: Iterable[type], *, unknown: bool = True) -> str:
@@ -173,6 +206,7 @@ def code_digest(function: Callable[..., Any], records: Iterable[type], *, unknow
             pending.extend(bodies or (table.values() if unknown else ()))
         elif isinstance(part, FunctionType):
             reached, constants = _reached(part)
+            reached += [_loops[part]] if part in _loops else []
             parts[part] = _code_bytes(part.__code__) + constants
             pending.extend(reached)
     named = sorted((f"{part.__module__}.{part.__qualname__}", content) for part, content in parts.items())

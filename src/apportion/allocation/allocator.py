@@ -14,20 +14,29 @@ from apportion.allocation.arms import Arm, Arms
 from apportion.allocation.beliefs import Beliefs
 from apportion.allocation.decision import Decision, plain_memory
 from apportion.allocation.limits import Limits
-from apportion.allocation.noise_levels import GivenSigma, Sigma, sigma_by_name
+from apportion.allocation.noise_levels import GivenSigma, Sigma, per_arm, sigma_by_name
 from apportion.allocation.outcomes import Amounts, Outcomes, OutcomeUpdate, budget_amount, must_agree, read_outcomes
-from apportion.allocation.saved_state import fresh_seed, intact_state, plain_state, read_state, state_from_plain
+from apportion.allocation.past import exponents_of, is_outdated, past_for, past_from_dict
+from apportion.allocation.saved_state import (
+    OutdatedState,
+    fresh_seed,
+    intact_state,
+    plain_state,
+    read_state,
+    state_from_plain,
+)
 from apportion.allocation.spendable import spendable_amounts
 from apportion.allocation.split import Split
-from apportion.allocation.tickets import Ticket, Tickets, TicketStore
-from apportion.errors import Conflict, IncompatibleState, InvalidValue
-from apportion.inference.learning import Learned, learned, sums_for
+from apportion.allocation.tickets import Ticket, Tickets, TicketStore, last_kept
+from apportion.errors import Conflict, IncompatibleState, InvalidValue, UnknownName
+from apportion.inference.learned import Learned, learned, sums_for
+from apportion.inference.learner import Knowledge, Learning, knowledge
+from apportion.inference.past import LearnedPast
 from apportion.model.confidence import anytime_rho
-from apportion.model.sums import Floats, Grid
-from apportion.model.trimmed_mean import Groups, new_past, past_from_dict, window_of
+from apportion.model.sums import Floats
+from apportion.model.trimmed_mean import Groups, window_of
 from apportion.policies import Policy, policy_from_dict
-from apportion.policies.contract import Period, decide_now, exponents_for, return_exponent_for
-from apportion.policies.parameters import ONE_SIGMA
+from apportion.policies.contract import Period, decide_now
 
 FORMAT = "apportion.allocator"
 VERSION = 1
@@ -117,8 +126,8 @@ class Allocator:
         self._limits = Limits(count, growth, change)
         self.sigma = self._levels(getattr(policy, "sigma", None) if sigma is None else sigma)
         """One number, or one per arm by name; None: not known."""
-        exponent = return_exponent_for(policy, c)
-        self._past = new_past(count, exponents_for(policy, b), half_life, window, robust, exponent)
+        self._past = past_for(policy, count, b=b, c=c, half_life=half_life, window=window, robust=robust)
+        self._give_sigma()
         self._memory = policy.initial_memory(count)
         self._tickets: TicketStore = Tickets() if tickets is None else tickets
         self._unit: float | None = None
@@ -148,28 +157,33 @@ class Allocator:
     def b(self) -> float:
         """The exponent that sums are taken at; what is learned of it so far where the policy learns."""
         found = self.learned
-        return float(self._past.b) if found is None else found.b
+        return cast("float", self._past.b) if found is None else found.b
 
     @property
     def given_b(self) -> float | None:
         """The exponent that was given or assumed; None where it is learned."""
-        b = getattr(self.policy, "b", None) if self.learns else self._past.b
-        return None if b is None else float(b)
+        return exponents_of(self._past)[0]
 
     @property
     def c(self) -> float:
-        """Returns grow as amount^c: the exponent that sums are taken at."""
-        return self._past.c
+        """Returns grow as amount^c: the exponent that sums are taken at, or what is learned of it so far."""
+        found = self.learned
+        return cast("float", self._past.c) if found is None else found.c
+
+    @property
+    def given_c(self) -> float | None:
+        """The exponent of the returns that was given or assumed; None where it is learned."""
+        return exponents_of(self._past)[1]
 
     @property
     def learns(self) -> bool:
-        """Whether the policy learns b and σ from the outcomes."""
-        return isinstance(self.policy.reads, Grid)
+        """Whether the policy learns the law from the outcomes."""
+        return isinstance(self.policy.reads, Learning)
 
     @property
     def learned(self) -> Learned | None:
-        """What the outcomes say about b and σ; None for a policy that does not learn them."""
-        return self._learned(self._past.sums()) if self.learns else None
+        """What the outcomes say about the law and how the world moves; None for a policy that does not learn it."""
+        return self._learned(self._known(self._past.sums())) if self.learns else None
 
     @property
     def half_life(self) -> float | None:
@@ -179,7 +193,7 @@ class Allocator:
     @property
     def window(self) -> int | None:
         """How many periods count; None: all."""
-        return window_of(self._past)
+        return None if isinstance(self._past, LearnedPast) else window_of(self._past)
 
     @property
     def robust(self) -> bool:
@@ -262,7 +276,7 @@ class Allocator:
         try:
             period = Period(self.period + 1, self.horizon or 0, amount if self._unit is None else self._unit)
             known = sums
-            if active is not None and self.learns:  # the noise is learned from the other arms too: they come last
+            if active is not None and self.learns:  # the law is learned from the other arms too: they come last
                 others = np.setdiff1d(np.arange(len(past.count)), active)
                 known = past.take(np.concatenate([active, others]))
             wanted = decide_now(self._record(active), period, known, memory, self._rng)
@@ -318,11 +332,28 @@ class Allocator:
         self._past.revert(self._wide(held.amounts), self._gain(old), held.number)
         self._take_in(held, update, new)
 
+    def cancel(self, ticket: int) -> None:
+        """Take a split back, with what was told of it: as if nothing had been spent. Its number stays taken.
+
+        The period counts as one in which nothing was done. What the policy remembers of it, and the numbers that were
+        drawn for it, stay.
+        """
+        held = self._tickets.find(ticket)
+        if held.cancelled:
+            return
+        self._tickets.cancelled.add(held.number)
+        self._limits.cancel(held, self._tickets)
+        told = np.where(held.recorded, held.outcomes, math.nan)
+        self._past.revert(self._wide(held.amounts), self._gain(told), held.number)
+        held.cancel()
+        self._tickets.settle(held)
+
     def beliefs(self) -> Beliefs:
         """What is believed about every arm that was not removed."""
         indices, amounts = self._arms.remaining, None
         if self.c < 1.0 and self.period:  # what the next unit returns depends on those before it
-            last = self._wide(self._tickets.find(self.period).amounts)
+            kept = last_kept(self._tickets)
+            last = self._wide(self._tickets.find(kept).amounts) if kept else np.zeros(self._past.arms)
             amounts = last if indices is None else last[indices]
         return self._believe(self._arms.present, self._past.sums(), indices, self._arms.in_play, amounts)
 
@@ -330,18 +361,30 @@ class Allocator:
         self, names: Sequence[str], past: Any, indices: Any, in_play: Any = None, amounts: Floats | None = None
     ) -> Beliefs:
         """Beliefs about the arms at these indices: at the given b, or at what all arms together tell of it."""
-        sums = past if indices is None else past.take(indices)
-        found = self._learned(past) if self.learns else None
-        b, sigma = (self._past.b, self.sigma) if found is None else (found.b, found.sigma)
+        known: Any = self._known(past) if self.learns else past
+        sums: Any = known if indices is None else known.take(indices)
+        found, sigma, b, c = None, self.sigma, self._past.b, self._past.c
+        if self.learns:
+            found = self._learned(known)
+            b, c = found.b, found.c
+            if self.sigma is None:
+                sigma = math.nan if math.isnan(found.sigma) else dict(zip(names, sums.sigma.tolist()))
+            sums = sums_for(sums)
         if isinstance(sigma, Mapping):
             sigma = {name: sigma[name] for name in names}
         return Beliefs(
-            names, sums if found is None else sums_for(sums, b), sigma=sigma, rho=self._rho(b), level=self.level,
-            minimise=self.minimise, learned=found, in_play=in_play, c=self.c, amounts=amounts,
+            names, sums, sigma=sigma, rho=self._rho(b, c), level=self.level, minimise=self.minimise, learned=found,
+            in_play=in_play, c=c, amounts=amounts,
         )  # fmt: skip
 
-    def _learned(self, past: Any) -> Learned:
-        return learned(past, cast("float | None", self.sigma))  # `_levels` lets a policy that learns have no other
+    def _known(self, past: Any) -> Knowledge:
+        """What is known of every arm; with a memory that was given it is worked out of the sums."""
+        with np.errstate(all="ignore"):
+            found: Knowledge = knowledge(past, self.period + 1, np.nan_to_num(per_arm(self.sigma, self._arms.names)))
+        return found
+
+    def _learned(self, known: Knowledge) -> Learned:
+        return learned(known, self.sigma is not None)
 
     # The arms
 
@@ -372,6 +415,7 @@ class Allocator:
             self._limits.add_arm()
         self.policy, self.sigma = policy, levels
         self._set_arms(arms)
+        self._give_sigma()
 
     def pause_arm(self, name: str) -> None:
         """Give the arm nothing until it is resumed."""
@@ -395,14 +439,9 @@ class Allocator:
     # Changed settings
 
     @property
-    def exponents(self) -> Any:
-        """What the sums are taken at: one b, or the grid of a policy that learns it."""
-        return self._past.b
-
-    @property
-    def counted_b(self) -> float | None:
-        """The b that sums are taken at; None where the policy learns it."""
-        return self._past.b if isinstance(self._past.b, float) and not self.learns else None
+    def exponents(self) -> tuple[Any, Any]:
+        """What the sums are taken at: one b and c, or the grid of a policy that learns them."""
+        return self._past.b, self._past.c
 
     def set_option(self, name: str, value: Any) -> None:
         """Another sigma, level, step, horizon, growth or change, checked by the caller."""
@@ -419,19 +458,21 @@ class Allocator:
         self.policy, self._memory, self._records = policy, memory, records
         if self.learns or self.sigma is None:  # an assumed σ must not stand in the way of learning it
             self.sigma = self._levels(getattr(policy, "sigma", None))
+        self._give_sigma()
 
     def recount(
         self, b: float | None, c: float | None, *, half_life: float | None, window: int | None, robust: bool
     ) -> None:
         """Count all outcomes again, for another b, c or memory. The tickets must all be at hand, as in a campaign."""
-        exponents, exponent = exponents_for(self.policy, b), return_exponent_for(self.policy, c)
-        past = new_past(self._past.arms, exponents, half_life, window, robust, exponent)
-        for number in range(1, self.period + 1):
+        options: Any = {"half_life": half_life, "window": window, "robust": robust}
+        past = past_for(self.policy, self._past.arms, b=b, c=c, **options)
+        for number in range(1, self._tickets.issued + 1):
             past.advance()
             held = self._tickets.find(number)
             recorded = np.where(held.recorded, held.outcomes, math.nan)
             past.update(self._wide(held.amounts), self._gain(recorded), number)
         self._past = past
+        self._give_sigma()
 
     def prepare(self) -> None:
         """Refuse now, and not at the next ask, what the policy cannot run with."""
@@ -467,15 +508,18 @@ class Allocator:
         """The allocator that `to_json` wrote; `IncompatibleState` where it was not, or was damaged since."""
         state = read_state(text, FORMAT, VERSION, "an Allocator")
         arms = Arms.from_list(state["arms"])
-        past = past_from_dict(state["statistics"])
-        b = None if isinstance(past.b, tuple) else past.b
+        policy, saved = policy_from_dict(state["policy"]), state["statistics"]
+        counted: Any = {name: saved.get(name) for name in ("half_life", "window")} | {"robust": "groups" in saved}
+        outdated = is_outdated(saved)
+        past = past_for(policy, len(arms.names), **counted) if outdated else past_from_dict(saved)
+        b, c = (None, None) if isinstance(policy.reads, Learning) else exponents_of(past)
         # Through the front door, so that a saved setting is checked as a given one is.
         restored = cls(
-            policy_from_dict(state["policy"]), arms.names, seed=state["seed"], b=b, sigma=state["sigma"],
-            c=past.c, horizon=state["horizon"], step=state["step"], level=state["level"], minimise=state["minimise"],
+            policy, arms.names, seed=state["seed"], b=b, sigma=state["sigma"],
+            c=c, horizon=state["horizon"], step=state["step"], level=state["level"], minimise=state["minimise"],
             resolution=state.get("resolution"),
         )  # fmt: skip
-        if restored._past.b != past.b:
+        if restored.exponents[0] != past.b:
             raise IncompatibleState("The saved state is damaged: its policy reads other sums than it holds.")
         restored._rng.bit_generator.state = state_from_plain(state["generator"])
         restored._arms, restored._past = arms, past
@@ -484,6 +528,12 @@ class Allocator:
         restored._limits = Limits.from_dict(state.get("limits", {}), len(arms.names))
         restored._even_share = validation.number("even_share", state["even_share"], above=0.0, high=1.0)
         restored._tickets = tickets(state["tickets"], len(arms.names))
+        if outdated:
+            try:
+                restored.recount(None, None, **counted)
+            except UnknownName as error:
+                raise OutdatedState(f"An earlier release saved this state, and kept too little: {error}") from error
+            past = restored._past
         if not (len(arms.names),) == (past.arms,) == restored._memory.shape:
             raise IncompatibleState("The saved state is damaged: its parts speak of different numbers of arms.")
         if restored._tickets.issued != past.period or (restored._unit is None) != (past.period == 0):
@@ -500,17 +550,19 @@ class Allocator:
             self._records[whole] = policy.prepared(len(self._memory) if whole else len(active), self.horizon)
         return self._records[whole]
 
-    def _levels(self, sigma: Any) -> Sigma | None:
-        """σ as it is kept; one per arm is refused where the policy learns one for all."""
-        levels = sigma_by_name(sigma, self._arms.names)
-        if isinstance(levels, Mapping) and self.learns:
-            raise validation.refuse("sigma", ONE_SIGMA, levels)
-        return levels
+    def _give_sigma(self) -> None:
+        """Tell a past that learns which σ_i are given."""
+        if isinstance(self._past, LearnedPast):
+            self._past.give_sigma(np.nan_to_num(per_arm(self.sigma, self._arms.names)))
 
-    def _rho(self, b: float) -> float:
+    def _levels(self, sigma: Any) -> Sigma | None:
+        """σ as it is kept: one, or by name."""
+        return sigma_by_name(sigma, self._arms.names)
+
+    def _rho(self, b: float, c: float) -> float:
         """The anytime interval's tuning, fixed by the first budget: it must not depend on outcomes, but for b."""
         share = (self._unit or 1.0) * self._even_share
-        return anytime_rho(_TUNED_FOR_PERIODS * share ** (2.0 * self.c - 2.0 * b), -math.log1p(-self.level))
+        return anytime_rho(_TUNED_FOR_PERIODS * share ** (2.0 * c - 2.0 * b), -math.log1p(-self.level))
 
     def _wide(self, values: Floats) -> Floats:
         """A ticket's numbers for all arms of today: those that came later had nothing."""

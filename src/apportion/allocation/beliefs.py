@@ -12,11 +12,13 @@ from apportion._common.formatting import Table, readable, side_by_side
 from apportion.allocation.noise_levels import Sigma, per_arm
 from apportion.errors import UnknownName
 from apportion.inference.best_probabilities import best_probabilities
-from apportion.inference.learning import Learned
+from apportion.inference.learned import Learned
 from apportion.model.confidence import anytime_radius
 from apportion.model.estimators import information_weighted
 from apportion.model.response import marginal_return
 from apportion.model.sums import Floats, Sums
+
+_SMALLEST_SPREAD = float(np.finfo(np.float64).tiny)
 
 
 class Belief(NamedTuple):
@@ -50,7 +52,7 @@ class Beliefs(Table, Mapping[str, Belief]):
     - `learned`: what the outcomes say about b and σ, where the policy learns them; the columns then stand on these.
     """
 
-    percent_columns = ("probability_best",)
+    chance_columns = ("probability_best",)
 
     def __init__(
         self,
@@ -109,9 +111,14 @@ class Beliefs(Table, Mapping[str, Belief]):
 
     @property
     def spread(self) -> Floats:
-        """σ_i/√B: the standard deviation of each mean; infinite without outcomes, NaN without σ."""
-        with np.errstate(divide="ignore"):
-            return self._sigmas / np.sqrt(self._sums.information)
+        """σ_i/√B: the standard deviation of each mean; infinite without outcomes, NaN without σ.
+
+        Numbers beyond all bounds say nothing: their deviation is infinite, too.
+        """
+        with np.errstate(all="ignore"):
+            found = np.maximum(self._sigmas / np.sqrt(self._sums.information), _SMALLEST_SPREAD)
+        nothing_said = ~np.isfinite(self._gain) | ~np.isfinite(self._sums.information)
+        return np.where(nothing_said & ~np.isnan(self._sigmas), math.inf, found)
 
     @functools.cached_property
     def marginal(self) -> Floats:

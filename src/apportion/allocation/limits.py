@@ -16,7 +16,7 @@ from apportion._common import validation
 from apportion.allocation.feasible import project
 from apportion.allocation.outcomes import OutcomeUpdate
 from apportion.allocation.share_bounds import SUM_SLACK
-from apportion.allocation.tickets import Ticket, TicketStore
+from apportion.allocation.tickets import Ticket, TicketStore, last_kept
 from apportion.errors import IncompatibleState, UnknownName
 from apportion.model.sums import Floats
 
@@ -92,6 +92,13 @@ class Limits:
             largest[lost] = _largest_amounts(tickets, len(largest), besides=ticket.number)[lost]
         largest[:count] = np.maximum(largest[:count], now)
         self._largest = largest
+
+    def cancel(self, ticket: Ticket, tickets: TicketStore) -> None:
+        """Take back a ticket, which is counted as cancelled already: the split before it is the last one, then."""
+        nothing = np.full(len(ticket.amounts), np.nan)
+        self.observe(ticket, OutcomeUpdate(ticket.recorded, nothing, np.zeros(len(nothing))), tickets)
+        if self.change is not None and ticket.number > last_kept(tickets):
+            self._previous = _last_shares(tickets, len(self._previous))
 
     # What follows
 
@@ -182,7 +189,7 @@ def _last_shares(tickets: TicketStore, arms: int) -> Floats:
     """The shares of the last split, as it was spent; zeros where there is none at hand."""
     shares = np.zeros(arms)
     try:
-        amounts = tickets.find(tickets.issued).amounts
+        amounts = tickets.find(last_kept(tickets)).amounts
     except UnknownName:
         return shares
     total = float(amounts.sum())

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apportion._common import validation
+from apportion._common.formatting import written
 from apportion.allocation.arms import Arms, by_name
 from apportion.allocation.tickets import Ticket
 from apportion.errors import Conflict, UnknownName
@@ -34,6 +35,8 @@ class OutcomeUpdate(NamedTuple):
 
 def read_outcomes(ticket: Ticket, arms: Arms, outcomes: Outcomes, amounts: Amounts | None) -> OutcomeUpdate:
     """What the ticket will hold once these are taken in, checked; changes nothing."""
+    if ticket.cancelled:
+        raise Conflict(f"Ticket {ticket.number} was cancelled: nothing can be recorded for it.")
     given = by_name("outcomes", outcomes)
     if not given:
         raise validation.refuse("outcomes", "a mapping with at least one arm", outcomes)
@@ -64,7 +67,7 @@ def must_agree(ticket: Ticket, update: OutcomeUpdate, names: tuple[str, ...]) ->
         index = int(conflict.argmax())
         has = outcome_shown(ticket.outcomes[index], "an outcome of ")
         raise Conflict(
-            f"Ticket {ticket.number} already has {has} from an amount of {ticket.amounts[index]:g} for "
+            f"Ticket {ticket.number} already has {has} from an amount of {written(ticket.amounts[index])} for "
             f"'{names[index]}'; use `amend` to correct it."
         )
 
@@ -117,4 +120,4 @@ def outcome_shown(outcome: float, prefix: str = "") -> str:
     >>> outcome_shown(12.5), outcome_shown(math.nan)
     ('12.5', 'no data')
     """
-    return "no data" if math.isnan(outcome) else f"{prefix}{outcome:g}"
+    return "no data" if math.isnan(outcome) else f"{prefix}{written(outcome)}"

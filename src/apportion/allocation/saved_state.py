@@ -23,6 +23,10 @@ def read_state(text: str, form: str, version: int, owner: str) -> dict[str, Any]
     return state
 
 
+class OutdatedState(IncompatibleState):
+    """State of an earlier release that kept too little for this one: the outcomes must be counted again."""
+
+
 @contextmanager
 def intact_state() -> Iterator[None]:
     """Around the reading of a state: whatever is wrong with it becomes `IncompatibleState`."""

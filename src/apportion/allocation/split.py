@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from apportion._common.formatting import Table, percent, readable
+from apportion._common.formatting import Table, chance, percent, readable
 from apportion.allocation.beliefs import Beliefs, interval
 from apportion.allocation.decision import Decision
 from apportion.allocation.limits import ROUNDING, LimitedShares
@@ -30,11 +30,16 @@ class Split(Table):
 
     percent_columns = ("share",)
 
+    date: str | None = None
+    """The date of the period, in a campaign."""
+
     def __init__(
         self, decision: Decision, policy: Policy, beliefs: Beliefs, limited: LimitedShares | None = None
     ) -> None:
         self.ticket = decision.period
         self.budget = decision.budget
+        self.unspent: tuple[int, ...] = ()
+        """Earlier tickets of a campaign that nothing was recorded of when this one was issued."""
         self.beliefs = beliefs
         """What was believed when the split was made."""
         self._decision = decision
@@ -116,7 +121,7 @@ class Split(Table):
         if math.isnan(belief.mean):
             return "No outcome yet: it gets a share to be tried." if share > 0 else "No outcome yet: not its turn."
         probability = belief.probability_best
-        best = "" if math.isnan(probability) else f", {percent(probability)} likely to be the best"
+        best = "" if math.isnan(probability) else f", {chance(probability)} likely to be the best"
         of, next_unit = "per unit", ""
         if self.beliefs.c < 1.0:  # what an arm is worth shows in its next unit, not only in being the best
             of = "for the first unit"
@@ -137,6 +142,15 @@ class Split(Table):
         if wanted < WATCHED_SHARE:
             return text + (": a small share keeps watching it." if share < WATCHED_SHARE else ".")
         return text + ": worth a closer look."
+
+    @property
+    def unspent_sentence(self) -> str:
+        """That earlier splits were not spent, and what to do; nothing where there are none."""
+        if not self.unspent:
+            return ""
+        one, names = len(self.unspent) == 1, ", ".join(map(str, self.unspent))
+        waits = f"Ticket {names} has no results yet" if one else f"Tickets {names} have no results yet"
+        return f"{waits}: if this split takes {'its' if one else 'their'} place, cancel {'it' if one else 'them'}."
 
     @property
     def title(self) -> str:  # type: ignore[override]

@@ -1,7 +1,7 @@
 """Open splits and what has come back for them."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -22,13 +22,19 @@ class Ticket:
     Its number is also its period: one split is issued in each.
     """
 
-    __slots__ = ("amounts", "number", "outcomes", "recorded")
+    __slots__ = ("amounts", "cancelled", "number", "outcomes", "recorded")
 
     def __init__(self, number: int, amounts: Floats) -> None:
         self.number = number
         self.amounts = amounts
         self.outcomes: Floats = np.full(len(amounts), math.nan)
         self.recorded = np.zeros(len(amounts), dtype=bool)
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        """Take everything back: nothing is to be spent, nothing came back, and nothing will."""
+        self.amounts, self.outcomes = np.zeros(len(self.amounts)), np.full(len(self.amounts), math.nan)
+        self.recorded, self.cancelled = np.zeros(len(self.amounts), dtype=bool), True
 
     @property
     def complete(self) -> bool:
@@ -37,12 +43,13 @@ class Ticket:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        return {
+        state: dict[str, Any] = {
             "number": self.number,
             "amounts": self.amounts.tolist(),
             "outcomes": [None if math.isnan(value) else value for value in self.outcomes.tolist()],
             "told": self.recorded.tolist(),
         }
+        return {**state, "cancelled": True} if self.cancelled else state
 
     @classmethod
     def from_dict(cls, state: dict[str, Any], arms: int) -> Self:
@@ -50,6 +57,7 @@ class Ticket:
         ticket = cls(validation.whole("number", state["number"], low=1), np.array(state["amounts"], dtype=np.float64))
         ticket.outcomes = np.array(state["outcomes"], dtype=np.float64)
         ticket.recorded = np.array([validation.flag("told", recorded) for recorded in state["told"]], dtype=bool)
+        ticket.cancelled = validation.flag("cancelled", state.get("cancelled", False))
         sound = (
             ticket.amounts.shape == ticket.outcomes.shape == ticket.recorded.shape
             and 1 <= len(ticket.recorded) <= arms
@@ -67,6 +75,8 @@ class TicketStore(Protocol):
 
     issued: int
     """How many there ever were."""
+    cancelled: set[int]
+    """The numbers of those that were taken back."""
 
     @property
     def open(self) -> tuple[int, ...]:
@@ -88,11 +98,47 @@ class TicketStore(Protocol):
         """Plain data for JSON."""
 
 
+def last_kept(tickets: TicketStore) -> int:
+    """The number of the last ticket that was not cancelled; 0 where there is none."""
+    number = tickets.issued
+    while number in tickets.cancelled:
+        number -= 1
+    return number
+
+
+def to_ranges(numbers: Iterable[int]) -> list[list[int]]:
+    """Numbers in order as ranges, each with its first and last.
+
+    >>> to_ranges([1, 2, 3, 7])
+    [[1, 3], [7, 7]]
+    """
+    ranges: list[list[int]] = []
+    for number in numbers:
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return ranges
+
+
+def from_ranges(ranges: Sequence[Sequence[int]], most: int) -> set[int]:
+    """The numbers that `to_ranges` wrote, from 1 to at most so many."""
+    found: set[int] = set()
+    last = 0
+    for first, end in ranges:
+        if not last < first <= end <= most:
+            raise IncompatibleState("The saved state is damaged: its tickets are out of order.")
+        found.update(range(first, end + 1))
+        last = end
+    return found
+
+
 class Tickets:
     """The tickets by number, counted from 1: in memory all open ones, and the last of the completed."""
 
     def __init__(self) -> None:
         self.issued = 0  # how many there ever were
+        self.cancelled: set[int] = set()
         self._open: dict[int, Ticket] = {}
         self._completed: dict[int, Ticket] = {}
 
@@ -137,17 +183,19 @@ class Tickets:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        return {
+        state: dict[str, Any] = {
             "issued": self.issued,
             "open": [ticket.to_dict() for ticket in self._open.values()],
             "completed": [ticket.to_dict() for ticket in self._completed.values()],
         }
+        return {**state, "cancelled": to_ranges(sorted(self.cancelled))} if self.cancelled else state
 
     @classmethod
     def from_dict(cls, state: dict[str, Any], arms: int) -> Self:
         """The tickets that `to_dict` wrote, for at most so many arms."""
         restored = cls()
         restored.issued = validation.whole("issued", state["issued"], low=0)
+        restored.cancelled = from_ranges(state.get("cancelled", ()), restored.issued)
         for name, held in (("open", restored._open), ("completed", restored._completed)):
             for saved in state[name]:
                 ticket = Ticket.from_dict(saved, arms)

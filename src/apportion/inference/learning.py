@@ -1,269 +1,406 @@
-"""b and σ from the sums alone: what `GridSums` say, as outcomes come in, about how noise grows with the amount.
+"""The law from the sums alone: what `GridSums` say, as outcomes come in, about c, b and the noise of each arm.
 
-The law: Y = A·μ_i + A^b·σ·ξ. For each exponent b of the grid the best means are μ_i(b) = Z_i/B_i, and what they leave
-is the residual R(b) = Σ_i [ΣY²·A^(−2b) − Z_i²/B_i]. With flat priors on the means, and 1/σ on σ, the means and σ
-integrate out, and b has the density, flat prior on [0, 1],
+The law: Y = μ_i·A^c + σ_i·A^b·ξ. For each pair of exponents on the grid the best means are Z_i/B_i, and what they
+leave of an arm's outcomes is SS_i = ΣY²·A^(−2b) − Z_i²/B_i. Noise levels are pooled partly, as if each arm had three
+outcomes more like those of all: σ_i² = (3·s² + SS_i)/(n_i + 2), s² = ΣSS_j/Σ(n_j − 1). The log-likelihood is then,
+amounts in units of their mean,
 
-    log p(b) = −((N − K)/2)·log R(b) − b·Σ log A − ½·Σ_i log B_i(b)
+    ℓ(c, b) = Σ_i [−b·Σ log A − ½·log B_i − ½·(n_i + 2)·log σ_i² + log N(Z_i/B_i; g, τ² + σ_i²/B_i)].
 
-the restricted likelihood of `inference.fit`. Between the exponents it is interpolated by a cubic, and the posterior
-of b is worked out at a few points in between. Where σ is given the first term is −R(b)/2σ².
+The last term says that means are draws from one law N(g, τ²), found with them (DerSimonian and Laird). Without it an
+arm whose first outcome was lucky, and which so got more afterwards, would seem to bring less the more it got: luck
+that does not last would be taken for returns that diminish.
 
-σ² is R(b)/(N − K), with one observation more that stands for what one would say if all arms were alike: its square is
-the variance around a common mean. So there is a first word on σ after one even split, too large where arms differ,
-and its weight fades. An arm with a weight below 1 (a half-life) counts as that part of an arm.
+Half of the prior is on c = 1, half even over c < 1; b is even over [0, 1]: returns are taken as proportional until
+the outcomes reject it. Between the exponents ℓ is interpolated by cubics. Where σ is given, the third term is
+−½·SS_i/σ_i².
 
-Where this fails: it is the Gaussian likelihood, so with heavy tails the interval for b is too narrow, though b itself
-stays in place; where all amounts are equal b is not identified, and the posterior stays flat; a σ below a millionth
-of the returns cannot be told from rounding.
+Where this fails: it is a Gaussian likelihood, so with heavy tails the intervals are too narrow; where all amounts are
+alike b and c are not identified, and the posterior stays as the prior is; means that move bend the returns and widen
+the noise (`inference.movement` has the law of worlds that move); a σ below a millionth of the returns cannot be told
+from rounding.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from apportion._common.compiled import compiled, kernel
-from apportion._common.formatting import readable
-from apportion.model.sums import MANY_ARMS, Floats, GridSums, Sums
+from apportion._common.compiled import kernel, large_kernel, when_compiled
+from apportion.model.sums import information_row, score_row, square_row
 
-EXPONENTS = tuple(index / 10.0 for index in range(11))
+RETURN_EXPONENTS = tuple(index / 10.0 for index in range(3, 11))
+"""The values of c that sums are kept for."""
+NOISE_EXPONENTS = tuple(index / 20.0 for index in range(21))
 """The values of b that sums are kept for."""
-
-# Points of the posterior per step of the grid: 40 steps of 0.025 from 0 to 1.
-_POINTS_PER_STEP = 4
 
 # The residual is at least this part of the squares: less is rounding.
 _ROUNDING = 1e-12
 _SMALLEST = 1e-300
-# Where nothing is known the probability that b is above 1/2 is 1/2 up to rounding, and shares are divided.
-_DIVIDE_FROM = 0.499
+_LARGEST_WEIGHT = 1e140
+_LARGEST_LOG = 460.0
+# Means are taken to differ at least by this part of them.
+_LEAST_SPREAD = 0.05
+# So many outcomes like those of all arms stand for what is not known yet of the noise of one.
+POOLED_OUTCOMES = 3.0
+# With more arms than this, c and b are learned from so many of them, evenly chosen; their noise is each arm's own.
+_MOST_ARMS = 2000
 # A log density this far above the largest on the grid comes from the cubic alone; more would overflow.
 _HIGHEST_RISE = 50.0
+_LARGEST_HEIGHT = 1e12
+# Between these probabilities of c = 1 the exponents go over from one belief to the other: no split jumps.
+_BENT_BELOW, _PROPORTIONAL_ABOVE = 0.1, 0.3
 
-# So many outcomes stand for σ as all arms together have it, where that of the largest arm is worked out.
-SIGMA_PRIOR_OUTCOMES = 20.0
 
-_LEARNED = ", learned from the outcomes"
+# What a law says, by index: the exponents to decide with, P(c = 1), 95% intervals, P(c − b < 1/2).
+C, B, PROPORTIONAL, C_LOW, C_HIGH, B_LOW, B_HIGH, DIVIDES = range(8)
+_ON_THE_LINE = 1e-9
 
 
 @kernel
-def posterior_over_b(sums: Any, sigma: float, posterior: Any, log_variance: Any) -> None:
-    """Write p(b) at evenly spaced points into `posterior`, adding up to 1, and log σ² at each exponent.
-
-    A `sigma` of 0 is unknown.
-    """
-    arms, size = len(sums.count), len(sums.exponents)
-    outcomes, means, logs = 0.0, 0.0, 0.0
-    for arm in range(arms):
-        outcomes += sums.count[arm]
-        means += min(sums.count[arm], 1.0)
-        logs += sums.log_amount[arm]
+def log_likelihood(sums: Any, given: Any) -> Any:
+    """ℓ at the exponents of the grid, (c, b); `given` are the σ_i, 0 where they are to be learned."""
+    stride = max(1, len(sums.count) // _MOST_ARMS)
+    sizes = (len(sums.c), len(sums.b))
+    cells = sizes[0] * sizes[1]
+    information_rows, score_rows = np.empty(cells, np.int64), np.empty(cells, np.int64)
+    square_rows = np.empty(cells, np.int64)
+    c, b = np.empty(cells), np.empty(cells)
+    for c_index in range(sizes[0]):
+        for b_index in range(sizes[1]):
+            cell = c_index * sizes[1] + b_index
+            information_rows[cell] = information_row(sums.c, sums.b, c_index, b_index)
+            score_rows[cell] = score_row(sums.c, sums.b, c_index, b_index)
+            square_rows[cell] = square_row(sums.b, b_index)
+            c[cell], b[cell] = sums.c[c_index], sums.b[b_index]
+    count = np.ascontiguousarray(sums.count[::stride])
+    known = 1.0 * (count > 0.0)
+    information = sums.information[information_rows][:, ::stride] + (1.0 - known)
+    score, square = sums.score[score_rows][:, ::stride], sums.square[square_rows][:, ::stride]
+    residual = np.maximum(square - score * (score / information), _ROUNDING * square + _SMALLEST)
+    outcomes, means = count.sum(), np.minimum(count, 1.0).sum()
+    log_unit = math.log(max(sums.resource[::stride].sum(), _SMALLEST) / max(outcomes, _SMALLEST))
+    shown = outcomes > 0.0
     free = max(outcomes - means, 0.0)
-    log_density = np.empty(size)
-    largest = -math.inf
-    for index in range(size):
-        residual, volume, squares, information, score = 0.0, 0.0, 0.0, 0.0, 0.0
-        for arm in range(arms):
-            if sums.count[arm] > 0.0:
-                own = max(sums.information[index, arm], _SMALLEST)
-                information += own
-                score += sums.score[index, arm]
-                squares += sums.square[index, arm]
-                residual += max(
-                    sums.square[index, arm] - sums.score[index, arm] * (sums.score[index, arm] / own), 0.0
-                )
-                volume += min(sums.count[arm], 1.0) * math.log(own)
-        residual = max(residual, _ROUNDING * squares, _SMALLEST)
-        pooled_residual = residual
-        if information > 0.0:
-            pooled_residual = max(squares - score * (score / information), residual)
-        if sigma > 0.0:
-            log_variance[index] = 2.0 * math.log(sigma)
-            log_density[index] = -0.5 * residual / (sigma * sigma)
-        else:
-            log_variance[index] = math.log((residual + pooled_residual / max(outcomes - 1.0, 1.0)) / (free + 1.0))
-            log_density[index] = -0.5 * free * math.log(residual)
-        log_density[index] -= sums.exponents[index] * logs + 0.5 * volume
-        largest = max(largest, log_density[index])
-    points = len(posterior)
-    total = 0.0
-    for point in range(points):
-        position = point * (size - 1.0) / max(points - 1.0, 1.0)
-        posterior[point] = math.exp(min(between(log_density, position) - largest, _HIGHEST_RISE))
-        if 0 < point < points - 1:
-            posterior[point] *= 2.0  # a point at an end stands for half as much
-        total += posterior[point]
-    for point in range(points):
-        posterior[point] /= total
-
-
-@kernel
-def between(values: Any, position: float) -> Any:
-    """The cubic through the four values around `position`; a single value is everywhere the same."""
-    if len(values) < 4:
-        return values[0]
-    first = min(max(int(position) - 1, 0), len(values) - 4)
-    x = position - first
-    outer = values[first + 3] * x * (x - 1.0) * (x - 2.0) - values[first] * (x - 1.0) * (x - 2.0) * (x - 3.0)
-    inner = values[first + 1] * x * (x - 2.0) * (x - 3.0) - values[first + 2] * x * (x - 1.0) * (x - 3.0)
-    return outer / 6.0 + inner / 2.0
-
-
-@kernel
-def empty_posterior(exponents: Any) -> Any:
-    """Room for the posterior of b over a grid of exponents."""
-    return np.empty((len(exponents) - 1) * _POINTS_PER_STEP + 1)
-
-
-@kernel
-def centre_of(posterior: Any) -> Any:
-    """The posterior mean of b, as a part of the grid's length, and the probability of the upper half of the grid."""
-    last = max(len(posterior) - 1, 1)
-    mean, above = 0.0, 0.0
-    for point in range(len(posterior)):
-        mean += posterior[point] * point / last
-        if 2 * point > last:
-            above += posterior[point]
-        elif 2 * point == last:
-            above += 0.5 * posterior[point]
-    return mean, above
-
-
-@kernel
-def sums_at(sums: Any, position: float, information: Any, score: Any) -> None:
-    """Information and score per arm at a position between two exponents.
-
-    Information is interpolated by its logarithm, which is exact for an arm whose amounts are all equal, and the mean
-    by itself; so the unit of amounts does not matter.
-    """
-    low = max(min(int(position), len(sums.exponents) - 2), 0)
-    high = min(low + 1, len(sums.exponents) - 1)
-    part = position - low
-    for arm in range(len(information)):
-        information[arm] = score[arm] = 0.0
-        if sums.count[arm] > 0.0:
-            first, second = max(sums.information[low, arm], _SMALLEST), max(sums.information[high, arm], _SMALLEST)
-            mean = (1.0 - part) * sums.score[low, arm] / first + part * sums.score[high, arm] / second
-            information[arm] = first * (second / first) ** part
-            score[arm] = mean * information[arm]
-
-
-@kernel
-def divides(above_half: float) -> bool:
-    """Whether to divide, given P(b > 1/2). Where nothing is known rounding must not decide."""
-    return above_half > _DIVIDE_FROM
-
-
-@kernel
-def sigma_of_largest_arm(sums: Any, position: float, sigma: float) -> float:
-    """σ by the outcomes of the arm that got most: what its mean leaves of ΣY² over ΣA^(2b), b at `position`.
-
-    Where they are few, `sigma`, what all arms together say, counts as `SIGMA_PRIOR_OUTCOMES` more.
-
-    Traces shrink without end, and the σ of all outcomes together is that of an amount between them and the whole
-    budget. Carried over to the whole budget, an error of 0.02 in b, about what the grid leaves, becomes a third of σ
-    and more. In ΣY² traces hardly count, and the arm that got most has few.
-    """
-    most = 0
-    for arm in range(len(sums.count)):
-        if sums.resource[arm] > sums.resource[most]:
-            most = arm
-    last = len(sums.information) - 1
-    mirrored = last - position  # ΣA^(2b) is the information at 1 − b
-    low = max(min(int(mirrored), last - 1), 0)
-    first, second = sums.information[low, most], sums.information[min(low + 1, last), most]
-    information, score, square = sums.information[0, most], sums.score[0, most], sums.square[0, most]
-    if not (first > 0.0 and second > 0.0 and information > 0.0):
-        return sigma
-    spread = first * (second / first) ** (mirrored - low)
-    residual = max(square - score * (score / information), _ROUNDING * square)
-    outcomes = sums.count[most]
-    known = residual / spread * outcomes + SIGMA_PRIOR_OUTCOMES * sigma * sigma
-    return math.sqrt(known / (max(outcomes - 1.0, 0.0) + SIGMA_PRIOR_OUTCOMES))
-
-
-class Learned(NamedTuple):
-    """What is believed about the noise: b with a 95% interval, σ, and the probability that b is above 1/2.
-
-    σ is NaN before the first outcome. A b that was given has no width; `sigma_given` says the same of σ.
-    """
-
-    b: float
-    low: float
-    high: float
-    sigma: float
-    above_half: float
-    sigma_given: bool = False
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Which of b and σ are learned; the others were given."""
-        return ("b",) * (self.low < self.high) + ("σ",) * (not self.sigma_given)
-
-    @property
-    def sentence(self) -> str:
-        """What it says, and what follows from it; what was given is called so.
-
-        >>> Learned(0.75, 0.75, 0.75, 12.5, 1.0).sentence
-        'b is 0.75, as given, and σ about 12.50, learned from the outcomes.'
-        """
-        if math.isnan(self.sigma):
-            known = "Nothing is known of the noise" if len(self.names) == 2 else "Nothing is known of the arms"
-            unknown = f"{self.names[0]} is not known" if len(self.names) == 1 else known
-            return f"{unknown} yet: splits are as even as the bounds allow until outcomes come."
-        sigma = f"{self.sigma:g}, as given" if self.sigma_given else f"about {readable(self.sigma)}"
-        if "b" not in self.names:
-            return f"b is {self.b:g}, as given, and σ {sigma}{'' if self.sigma_given else _LEARNED}."
-        b = f"b is about {self.b:.2f} ({self.low:.2f} to {self.high:.2f})"
-        noise = f"{b}{_LEARNED}, and σ is {sigma}" if self.sigma_given else f"{b} and σ {sigma}{_LEARNED}"
-        # Not all of it: a policy that pools still tries the others a little, and bounds hold in any case.
-        pooled = "within the bounds almost all of the budget goes to one arm at a time"
-        result = "shares are divided" if divides(self.above_half) else pooled
-        doubt = "" if abs(self.above_half - 0.5) > 0.45 else ", for now"
-        return f"{noise}; so {result}{doubt}."
-
-
-def learned(sums: GridSums, sigma: float | None = None) -> Learned:
-    """What the sums say about b and σ; a σ that is known makes b more certain.
-
-    >>> from apportion.model.exact_sums import Statistics
-    >>> past = Statistics(arms=1, b=EXPONENTS)
-    >>> rng = np.random.default_rng(1)
-    >>> for amount in np.geomspace(0.001, 1.0, 200):
-    ...     past.update([amount], [amount * 2.0 + amount**0.7 * 0.5 * rng.standard_normal()])
-    >>> found = learned(past.sums())
-    >>> f"{found.b:.2f} ({found.low:.2f} to {found.high:.2f}), {found.sigma:.2f}"
-    '0.74 (0.68 to 0.80), 0.53'
-    """
-    posterior, log_variance = empty_posterior(sums.exponents), np.empty(len(sums.exponents))
-    with np.errstate(all="ignore"):
-        many = len(sums.count) >= MANY_ARMS
-        (compiled(posterior_over_b) if many else posterior_over_b)(
-            sums, 0.0 if sigma is None else sigma, posterior, log_variance
-        )
-        mean, above = centre_of(posterior)
-        first, last = float(sums.exponents[0]), float(sums.exponents[-1])
-        position = mean * (len(sums.exponents) - 1)
-        known = math.exp(between(log_variance, position) / 2.0) if sigma is None else sigma
-        if sigma is None and len(posterior) > 1 and not divides(above):  # traces of what is pooled would mislead
-            known = (compiled(sigma_of_largest_arm) if many else sigma_of_largest_arm)(sums, position, known)
-    b = first + mean * (last - first)
-    if len(posterior) == 1:
-        low, high, above = first, first, float(first > 0.5)
+    found = -b * sums.log_amount[::stride].sum() + means * (c * (free <= 0.0) - b) * log_unit * shown
+    found -= 0.5 * (np.minimum(count, 1.0) * np.log(information)).sum(axis=1)
+    if given[0] > 0.0:
+        level = np.ascontiguousarray(given[::stride])
+        pooled = np.ones((cells, 1)) * (level * level)
+        found -= 0.5 * (known * residual / (level * level)).sum(axis=1)
+        found += b * outcomes * log_unit * shown
     else:
-        below = np.concatenate(([0.0], np.cumsum((posterior[1:] + posterior[:-1]) / 2.0)))
-        low, high = np.interp((0.025, 0.975), below / below[-1], np.linspace(first, last, len(posterior))).tolist()
-    sigma_now = float(known) if sums.count.any() else math.nan
-    return Learned(float(b), float(min(low, b)), float(max(high, b)), sigma_now, float(above), sigma is not None)
+        degrees = known * (np.maximum(count - 1.0, 0.0) + POOLED_OUTCOMES)
+        common = ((known * residual).sum(axis=1) / max(free, 1.0)).reshape((cells, 1))
+        pooled = (POOLED_OUTCOMES * common + residual) / (degrees + (1.0 - known)) + _SMALLEST
+        # Without a second outcome of any arm there is nothing to tell the noise by.
+        found -= 0.5 * (free > 0.0) * (degrees * np.log(pooled)).sum(axis=1)
+        found += b * (outcomes - (free > 0.0) * degrees.sum()) * log_unit * shown
+    if free > 0.0:
+        found += alike(score / information, pooled / information, known)
+    return found.reshape(sizes)
 
 
-def sums_for(sums: GridSums, b: float) -> Sums:
-    """The sums at one b, as far as the grid has them: what beliefs are made of. The others are NaN."""
-    information, score = np.empty(len(sums.count)), np.empty(len(sums.count))
-    first, last = float(sums.exponents[0]), float(sums.exponents[-1])
-    position = (b - first) / (last - first) * (len(sums.exponents) - 1) if last > first else 0.0
-    with np.errstate(all="ignore"):
-        sums_at(sums, position, information, score)
-    missing: Floats = np.full(len(sums.count), math.nan)
-    return Sums(sums.count, sums.resource, missing, missing, missing, missing, missing, information, score)
+@kernel
+def alike(means: Any, variances: Any, known: Any) -> Any:
+    """How probable the means of the known arms are as draws from one normal law, Σ log N(μ*_i; g, τ² + v_i), by row.
+
+    τ² is the spread that the errors v_i do not explain (DerSimonian and Laird).
+    """
+    weights = known * np.minimum(1.0 / variances, _LARGEST_WEIGHT)
+    weight = weights.sum(axis=1)
+    centre = (weights * means).sum(axis=1) / weight
+    away = means - centre.reshape((-1, 1))
+    excess = (weights * away * away).sum(axis=1) - (known.sum() - 1.0)
+    degrees = np.maximum(weight - (weights * weights).sum(axis=1) / weight, _SMALLEST)
+    spread = np.maximum(excess / degrees, (_LEAST_SPREAD * centre) ** 2).reshape((-1, 1))
+    total = variances + spread
+    centre = ((known * means / total).sum(axis=1) / (known / total).sum(axis=1)).reshape((-1, 1))
+    return -0.5 * (known * (np.log(total) + (means - centre) ** 2 / total)).sum(axis=1)
+
+
+@when_compiled(log_likelihood)
+def _log_likelihood_by_loops(sums: Any, given: Any) -> Any:
+    """`log_likelihood`, exponent by exponent and arm by arm."""
+    counts, c_grid, b_grid = sums.count, sums.c, sums.b
+    informations, scores, squares = sums.information, sums.score, sums.square
+    log_amount, resources = sums.log_amount, sums.resource
+    arms = len(counts)
+    stride = max(1, arms // _MOST_ARMS)
+    outcomes, means, logs, resource, degrees = 0.0, 0.0, 0.0, 0.0, 0.0
+    for arm in range(0, arms, stride):
+        count = counts[arm]
+        outcomes += count
+        means += min(count, 1.0)
+        logs += log_amount[arm]
+        resource += resources[arm]
+        degrees += max(count - 1.0, 0.0) + POOLED_OUTCOMES if count > 0.0 else 0.0
+    found = np.zeros((len(c_grid), len(b_grid)))
+    if not outcomes > 0.0:
+        return found
+    free = max(outcomes - means, 0.0)
+    log_unit = math.log(max(resource, _SMALLEST) / outcomes)
+    residual, mean, variance = np.empty(arms), np.empty(arms), np.empty(arms)
+    for c_index in range(len(c_grid)):
+        for b_index in range(len(b_grid)):
+            c, b = c_grid[c_index], b_grid[b_index]
+            information = informations[information_row(c_grid, b_grid, c_index, b_index)]
+            score = scores[score_row(c_grid, b_grid, c_index, b_index)]
+            square = squares[square_row(b_grid, b_index)]
+            total, common = -b * logs + means * ((0.0 if free > 0.0 else c) - b) * log_unit, 0.0
+            for arm in range(0, arms, stride):
+                if counts[arm] > 0.0:
+                    rest = square[arm] - score[arm] * (score[arm] / information[arm])
+                    residual[arm] = max(rest, _ROUNDING * square[arm] + _SMALLEST)
+                    common += residual[arm]
+                    total -= 0.5 * min(counts[arm], 1.0) * math.log(information[arm])
+                    mean[arm], variance[arm] = score[arm] / information[arm], given[arm] ** 2 / information[arm]
+            if given[0] > 0.0:
+                for arm in range(0, arms, stride):
+                    if counts[arm] > 0.0:
+                        total -= 0.5 * residual[arm] / (given[arm] * given[arm])
+                total += b * outcomes * log_unit
+            elif free > 0.0:
+                common /= max(free, 1.0)
+                for arm in range(0, arms, stride):
+                    if counts[arm] > 0.0:
+                        degree = max(counts[arm] - 1.0, 0.0) + POOLED_OUTCOMES
+                        pooled = (POOLED_OUTCOMES * common + residual[arm]) / degree + _SMALLEST
+                        total -= 0.5 * degree * math.log(pooled)
+                        variance[arm] = pooled / information[arm]
+                total += b * (outcomes - degrees) * log_unit
+            else:
+                total += b * outcomes * log_unit
+            if free > 0.0:
+                total += _alike_by_loops(mean, variance, counts, stride)
+            found[c_index, b_index] = total
+    return found
+
+
+@kernel
+def _alike_by_loops(mean: Any, variance: Any, counts: Any, stride: int) -> float:
+    """`alike`, arm by arm."""
+    centre, spread = common_law(mean, variance, counts, stride)
+    height = 0.0
+    for arm in range(0, len(counts), stride):
+        if counts[arm] > 0.0:
+            total = variance[arm] + spread
+            height += math.log(total) + (mean[arm] - centre) ** 2 / total
+    return -0.5 * height
+
+
+@kernel
+def common_law(mean: Any, variance: Any, counts: Any, stride: int) -> Any:
+    """The normal law (g, τ²) that the means of the known arms are taken as draws from; every `stride`th is read."""
+    weights, squares, centre, known = 0.0, 0.0, 0.0, 0.0
+    for arm in range(0, len(counts), stride):
+        if counts[arm] > 0.0:
+            weight = min(1.0 / variance[arm], _LARGEST_WEIGHT)
+            weights += weight
+            squares += weight * weight
+            centre += weight * mean[arm]
+            known += 1.0
+    centre /= weights
+    excess = 1.0 - known
+    for arm in range(0, len(counts), stride):
+        if counts[arm] > 0.0:
+            excess += (mean[arm] - centre) ** 2 * min(1.0 / variance[arm], _LARGEST_WEIGHT)
+    spread = max(excess / max(weights - squares / weights, _SMALLEST), (_LEAST_SPREAD * centre) ** 2)
+    weights, centre = 0.0, 0.0
+    for arm in range(0, len(counts), stride):
+        if counts[arm] > 0.0:
+            weights += 1.0 / (variance[arm] + spread)
+            centre += mean[arm] / (variance[arm] + spread)
+    return centre / weights, spread
+
+
+@large_kernel
+def fit_law(sums: Any, given: Any, law: Any) -> None:
+    """Write the law to decide with; `given` are the σ_i, 0 where they are to be learned."""
+    summarise(
+        log_likelihood(sums, given),
+        sums.c,
+        sums.b,
+        sums.refine_c,
+        sums.refine_b,
+        _BENT_BELOW,
+        _PROPORTIONAL_ABOVE,
+        law,
+    )
+
+
+@kernel
+def posterior_of(height: Any, c: Any, refine_c: Any, refine_b: Any) -> Any:
+    """The posterior over the refined grid for log-likelihoods on the grid, adding up to 1.
+
+    The last c is the paper's, if it is 1: it has half of the prior.
+    """
+    posterior = np.exp(np.minimum(refine_c @ height @ refine_b.T - height.max(), _HIGHEST_RISE))
+    if posterior.shape[1] > 1:
+        posterior[:, 0] *= 0.5
+        posterior[:, -1] *= 0.5
+    if len(posterior) > 1 and c[-1] == 1.0:
+        posterior[:-1] /= len(posterior) - 1.0
+    return posterior / posterior.sum()
+
+
+@when_compiled(posterior_of)
+def _posterior_by_loops(height: Any, c: Any, refine_c: Any, refine_b: Any) -> Any:
+    """`posterior_of`, point by point."""
+    rows, columns = len(refine_c), len(refine_b)
+    largest, total = height[0, 0], 0.0
+    for c_index in range(height.shape[0]):
+        for b_index in range(height.shape[1]):
+            largest = max(largest, height[c_index, b_index])
+    half, posterior = np.zeros((rows, height.shape[1])), np.empty((rows, columns))
+    refined, log_density = np.ascontiguousarray(refine_b.T), np.empty(columns)
+    for row in range(rows):
+        for c_index in range(height.shape[0]):
+            if refine_c[row, c_index] != 0.0:
+                for b_index in range(height.shape[1]):
+                    half[row, b_index] += refine_c[row, c_index] * height[c_index, b_index]
+        part = 1.0 / (rows - 1.0) if 1 < rows != row + 1 and c[-1] == 1.0 else 1.0
+        log_density[:] = -largest
+        for b_index in range(height.shape[1]):
+            for column in range(columns):
+                log_density[column] += refined[b_index, column] * half[row, b_index]
+        for column in range(columns):
+            value = log_density[column]
+            end = columns > 1 and (column == 0 or column == columns - 1)
+            posterior[row, column] = part * (0.5 if end else 1.0) * math.exp(min(value, _HIGHEST_RISE))
+            total += posterior[row, column]
+    for row in range(rows):
+        for column in range(columns):
+            posterior[row, column] /= total
+    return posterior
+
+
+@large_kernel
+def summarise(height: Any, c: Any, b: Any, refine_c: Any, refine_b: Any, low: float, high: float, law: Any) -> None:
+    """Write the law for log-likelihoods on a grid of c and b; `C`, `B` and the others are the indices of `law`.
+
+    Where P(c = 1) is above `high` the law is the mean of b with c = 1, below `low` the means of both with c < 1, and
+    in between it goes from one to the other. The intervals hold 95% of the posterior.
+    """
+    for c_index in range(len(c)):  # numbers beyond all bounds say nothing
+        for b_index in range(len(b)):
+            if not abs(height[c_index, b_index]) < _LARGEST_HEIGHT:
+                height[c_index, b_index] = -_LARGEST_HEIGHT
+    posterior = posterior_of(height, c, refine_c, refine_b)
+    rows, columns = posterior.shape
+    c_step, b_step = (c[-1] - c[0]) / max(rows - 1, 1), (b[-1] - b[0]) / max(columns - 1, 1)
+    of_c, of_b, of_b_bent = np.zeros(rows), np.zeros(columns), np.zeros(columns)
+    divides = 0.0
+    for row in range(rows):
+        for column in range(columns):
+            value = posterior[row, column]
+            of_c[row] += value
+            of_b[column] += value
+            if row < rows - 1:
+                of_b_bent[column] += value
+            beyond = c[0] + row * c_step - (b[0] + column * b_step) - 0.5
+            divides += value if beyond < -_ON_THE_LINE else 0.5 * value if beyond <= _ON_THE_LINE else 0.0
+    law[DIVIDES] = divides
+    law[C_LOW], law[C_HIGH] = interval_of(of_c, c[0], c_step)
+    law[B_LOW], law[B_HIGH] = interval_of(of_b, b[0], b_step)
+    one = 0.0 if c[-1] < 1.0 else of_c[rows - 1] if rows > 1 else 1.0
+    law[PROPORTIONAL] = one
+    law[C], law[B] = mean_of(of_c, c[0], c_step), mean_of(of_b, b[0], b_step)
+    if rows == 1 or c[-1] < 1.0:
+        return
+    part = min(max((one - low) / (high - low), 0.0), 1.0)
+    part = part * part * (3.0 - 2.0 * part)
+    of_c[rows - 1] = 0.0
+    c_bent, b_bent = mean_of(of_c, c[0], c_step), mean_of(of_b_bent, b[0], b_step)
+    b_one = mean_of(posterior[rows - 1], b[0], b_step)
+    law[C] = 1.0 if part >= 1.0 else c_bent + part * (1.0 - c_bent)
+    law[B] = b_bent + part * (b_one - b_bent) if columns > 1 else b[0]
+
+
+@kernel
+def mean_of(weights: Any, first: float, step: float) -> float:
+    """The mean of first, first + step, … with these weights."""
+    total, mean = 0.0, 0.0
+    for index in range(len(weights)):
+        total += weights[index]
+        mean += weights[index] * (first + index * step)
+    return mean / max(total, _SMALLEST) if len(weights) > 1 else first
+
+
+@kernel
+def interval_of(weights: Any, first: float, step: float) -> Any:
+    """Where 2.5% and 97.5% of the weights, which add up to 1, are passed; straight lines between the points."""
+    total, low, high = 0.0, first, first + step * (len(weights) - 1)
+    for index in range(len(weights)):
+        before, total = total, total + weights[index]
+        place = first + step * (index - 0.5)
+        if before < 0.025 <= total:
+            low = place + step * (0.025 - before) / weights[index]
+        if before < 0.975 <= total:
+            high = place + step * (0.975 - before) / weights[index]
+    last = first + step * (len(weights) - 1)
+    return min(max(low, first), last), min(max(high, first), last)
+
+
+@kernel
+def bounded_exp(log: float) -> float:
+    """exp(log), of numbers so large or small that more would overflow when they are multiplied."""
+    return math.exp(min(max(log, -_LARGEST_LOG), _LARGEST_LOG))
+
+
+@large_kernel
+def read_off(sums: Any, c: float, b: float, given: Any, means: Any, variances: Any, sigma: Any) -> None:
+    """What the sums say at exponents between those of the grid: means μ*, their variances σ_i²/B_i, and σ_i, per arm.
+
+    Information and residuals are interpolated by their logarithms, which is exact for an arm whose amounts are all
+    alike, and means by themselves; so the unit of amounts does not matter. An arm without outcomes has NaN. To the
+    residuals one outcome is added that stands for what one would say if all arms were alike: so there is a first word
+    on σ after one even split, too large where arms differ, and its weight fades.
+    """
+    count, c_grid, b_grid = sums.count, sums.c, sums.b
+    informations, scores, squares = sums.information, sums.score, sums.square
+    c_rows, b_rows = len(c_grid), len(b_grid)
+    c_place = (c - c_grid[0]) / (c_grid[-1] - c_grid[0]) * (c_rows - 1) if c_rows > 1 else 0.0
+    b_place = (b - b_grid[0]) / (b_grid[-1] - b_grid[0]) * (b_rows - 1) if b_rows > 1 else 0.0
+    c_low, b_low = max(min(int(c_place), c_rows - 2), 0), max(min(int(b_place), b_rows - 2), 0)
+    log_alike, outcomes, arms, residuals = 0.0, 0.0, 0.0, 0.0
+    for arm in range(len(means)):
+        means[arm] = variances[arm] = sigma[arm] = 0.0
+    for c_index in range(c_low, min(c_low + 2, c_rows)):
+        for b_index in range(b_low, min(b_low + 2, b_rows)):
+            weight = (1.0 - abs(c_place - c_index)) * (1.0 - abs(b_place - b_index))
+            information = informations[information_row(c_grid, b_grid, c_index, b_index)]
+            score = scores[score_row(c_grid, b_grid, c_index, b_index)]
+            square = squares[square_row(b_grid, b_index)]
+            if weight != 0.0:
+                all_information, all_score, all_square = 0.0, 0.0, 0.0
+                for arm in range(len(means)):
+                    if count[arm] > 0.0:
+                        mean = score[arm] / max(information[arm], _SMALLEST)
+                        residual = max(square[arm] - score[arm] * mean, _ROUNDING * square[arm] + _SMALLEST)
+                        means[arm] += weight * mean
+                        # The logarithm, until below.
+                        variances[arm] += weight * math.log(max(information[arm], _SMALLEST))
+                        sigma[arm] += weight * math.log(residual)
+                        all_information += information[arm]
+                        all_score += score[arm]
+                        all_square += square[arm]
+                rest = all_square - all_score * (all_score / max(all_information, _SMALLEST))
+                log_alike += weight * math.log(max(rest, _ROUNDING * all_square + _SMALLEST))
+    for arm in range(len(means)):
+        if count[arm] > 0.0:
+            outcomes += count[arm]
+            arms += 1.0
+            sigma[arm] = bounded_exp(sigma[arm])
+            residuals += sigma[arm]
+    alike = max(bounded_exp(log_alike), residuals)
+    common = (residuals + alike / max(outcomes - 1.0, 1.0)) / (max(outcomes - arms, 0.0) + 1.0)
+    for arm in range(len(means)):
+        if given[arm] > 0.0:
+            sigma[arm] = given[arm]
+        else:
+            degrees = max(count[arm] - 1.0, 0.0) + POOLED_OUTCOMES
+            sigma[arm] = math.sqrt((POOLED_OUTCOMES * common + sigma[arm]) / degrees)
+        variances[arm] = sigma[arm] * sigma[arm] * bounded_exp(-variances[arm])
+        if not count[arm] > 0.0:
+            means[arm] = variances[arm] = math.nan

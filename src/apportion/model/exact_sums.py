@@ -1,7 +1,6 @@
 """The sums of `model.sums`, kept exactly over the life of a campaign: in any order, and taken back again."""
 
 import math
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -61,6 +60,11 @@ def accumulate_columns(limbs: Floats, increments: Floats) -> None:
             increments[row, column] = accumulate(limbs[:, row, column], increments[row, column])
 
 
+def with_rest(limbs: Floats, rest: Floats) -> Floats:
+    """`limbs` with what they could not take: if there is any, one limb more, and nothing is lost."""
+    return np.concatenate([limbs, rest[np.newaxis]]) if rest.any() else limbs
+
+
 class Statistics:
     """The nine sums, kept exactly: updates commute, and `revert` undoes `update` to the last bit.
 
@@ -74,7 +78,7 @@ class Statistics:
     precision of the weighted estimate, so intervals stay on the safe side for the *noise*; they do not cover
     the drift.
 
-    `b` may also be several exponents, evenly spaced from the first to the last: then these are `GridSums`, at c = 1.
+    `b` may also be a `Grid` of exponents: then these are `GridSums`.
 
     >>> past = Statistics(arms=2, b=0.75)
     >>> past.update([0.5, 0.5], [2.0, 1.0])
@@ -86,14 +90,11 @@ class Statistics:
     [3.0, 0.0]
     """
 
-    def __init__(self, arms: int, b: float | Sequence[float], half_life: float | None = None, c: float = 1.0) -> None:
-        # Typed as a number, which it is but where b is to be learned.
-        exponent: Any = _exponents(b) if isinstance(b, Sequence) else validation.number("b", b, low=0.0, high=1.0)
-        self.b = exponent
-        self.c = validation.number("c", c, above=0.0, high=1.0)
-        self._kind: Any = Grid(exponent) if isinstance(b, Sequence) else Sums
-        if self._kind is not Sums and self.c < 1.0:
-            raise validation.refuse("c", "1 where b is to be learned", self.c)
+    def __init__(self, arms: int, b: float | Grid, half_life: float | None = None, c: float = 1.0) -> None:
+        self._kind: Any = _checked_grid(b) if isinstance(b, Grid) else Sums
+        # Typed as numbers, which they are but where the law is to be learned.
+        self.b: Any = b.b if isinstance(b, Grid) else validation.number("b", b, low=0.0, high=1.0)
+        self.c: Any = b.c if isinstance(b, Grid) else validation.number("c", c, above=0.0, high=1.0)
         self.half_life = (
             None if half_life is None else validation.number("half_life", half_life, low=SHORTEST_HALF_LIFE)
         )
@@ -142,7 +143,7 @@ class Statistics:
 
     def sums(self) -> Any:
         """`Sums`, or `GridSums`, as of the present period, each the correctly rounded exact sum."""
-        values = _rounded(self._limbs)
+        values = rounded(self._limbs)
         if self.half_life is not None:
             values /= self._weight(self.period)
         return sums_over(self._kind, values)
@@ -156,22 +157,17 @@ class Statistics:
 
     def _add(self, amounts: ArrayLike, outcomes: ArrayLike, period: int | None, sign: float) -> None:
         amount, outcome = np.asarray(amounts, dtype=np.float64), np.asarray(outcomes, dtype=np.float64)
-        for name, values in (("amounts", amount), ("outcomes", outcome)):
-            if values.shape != (self.arms,):
-                raise validation.refuse(name, f"one number per arm ({self.arms})", f"shape {values.shape}")
+        observed = check_outcomes(amount, outcome, self.arms)
         if not amount.size:
             return
         with np.errstate(over="ignore", divide="ignore", under="ignore", invalid="ignore"):
-            # One sum tells whether everything was observed and is finite; then there is nothing to look for.
-            everything = amount.min() > 0.0 and math.isfinite(amount.sum() + outcome.sum())
-            observed = None if everything else _observed(amount, outcome)
             if observed is not None:
                 amount, outcome = np.where(observed, amount, 1.0), np.where(observed, outcome, 0.0)
             increments = np.empty(self._limbs.shape[1:])
             if self._kind is Sums:
                 added: Any = outcome_terms(outcome, powers_of(amount, self.b, self.c))
             else:
-                added = grid_terms(outcome, amount, self.b)
+                added = grid_terms(outcome, amount, self._kind)
             for row, term in zip(increments, added):
                 row[:] = term
             if observed is not None:
@@ -192,14 +188,30 @@ class Statistics:
         else:
             compiled(accumulate_columns)(self._limbs, increments)
             rest = increments
-        if rest.any():  # more digits than the limbs hold: one limb more, and nothing is lost
-            self._limbs = np.concatenate([self._limbs, rest[np.newaxis]])
+        self._limbs = with_rest(self._limbs, rest)
+
+    @property
+    def spent(self) -> Floats:
+        """The sum of the amounts with an outcome, exactly, as limbs; without forgetting."""
+        return self._limbs[:, 1]
+
+    def in_order(self) -> Self:
+        """This, its sums written in the one way that does not depend on the order in which outcomes came."""
+        parts: list[Floats] = []
+        rest = self._limbs
+        while len(parts) < 2 or rest.any():
+            parts.append(rounded(rest))
+            rest = np.concatenate([rest, -parts[-1][np.newaxis]])
+            if not rounded(rest).any():
+                rest = np.zeros_like(self._limbs)
+        self._limbs = np.stack(parts)
+        return self
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; `from_dict` restores it to the last bit. At c = 1 it is what it was before c."""
         limbs, bent = self._limbs, {"c": self.c}
         if self.c == 1.0:
-            limbs, bent = _without_response(limbs) if self._kind is Sums else limbs, {}
+            limbs, bent = _without_response(limbs), {}
         return {
             "b": self.b,
             **bent,
@@ -213,7 +225,8 @@ class Statistics:
     def from_dict(cls, state: dict[str, Any]) -> Self:
         """The statistics that `to_dict` wrote."""
         limbs = np.array(state["limbs"], dtype=np.float64)
-        restored = cls(limbs.shape[2] if limbs.ndim == 3 else 0, state["b"], state["half_life"], state.get("c", 1.0))
+        b, c = exponents_from(state)
+        restored = cls(limbs.shape[2] if limbs.ndim == 3 else 0, b, state["half_life"], c)
         if (
             restored._kind is Sums
             and restored.c == 1.0
@@ -233,18 +246,37 @@ class Statistics:
         return restored
 
 
+def exponents_from(state: dict[str, Any]) -> tuple[Any, float]:
+    """b and c of saved statistics, as `Statistics` takes them: numbers, or a grid."""
+    b, c = state["b"], state.get("c", 1.0)
+    return (Grid(tuple(c), tuple(b)), 1.0) if isinstance(c, (list, tuple)) else (b, c)
+
+
 def _without_response(limbs: Floats) -> Floats:
     """At c = 1 the response is the resource, and need not be written down."""
     return np.delete(limbs, _RESPONSE, axis=1)
 
 
-def _exponents(given: Sequence[float]) -> tuple[float, ...]:
-    """Values of b, checked: one, or several at even steps."""
-    exponents = tuple(validation.number("b", value, low=0.0, high=1.0) for value in given)
-    steps = np.diff(exponents)
-    if not exponents or (len(exponents) > 1 and not (steps.min() > 0.0 and np.ptp(steps) < 1e-9)):
-        raise validation.refuse("b", "a number, or several rising at even steps", list(given))
-    return exponents
+def _checked_grid(grid: Grid) -> Grid:
+    """A grid of exponents, checked: of each one, or several at the same even steps."""
+    steps = np.concatenate([np.diff(grid.c) / (2.0 if len(grid.b) > 1 else 1.0), np.diff(grid.b)])
+    if not grid.c or not grid.b or (len(steps) and not (steps.min() > 0.0 and np.ptp(steps) < 1e-9)):
+        raise validation.refuse("b", "a grid of exponents that rise at even steps", grid)
+    for name, values in (("c", grid.c), ("b", grid.b)):
+        for value in values:
+            validation.number(name, value, low=0.0, high=1.0)
+    return grid
+
+
+def check_outcomes(amount: Floats, outcome: Floats, arms: int) -> NDArray[np.bool_] | None:
+    """Where there is an outcome, None for everywhere; an error where a number is none that can be."""
+    for name, values in (("amounts", amount), ("outcomes", outcome)):
+        if values.shape != (arms,):
+            raise validation.refuse(name, f"one number per arm ({arms})", f"shape {values.shape}")
+    with np.errstate(over="ignore", invalid="ignore"):
+        # One sum tells whether everything was observed and is finite; then there is nothing to look for.
+        everything = arms > 0 and amount.min() > 0.0 and math.isfinite(amount.sum() + outcome.sum())
+    return None if everything else _observed(amount, outcome)
 
 
 def _observed(amount: Floats, outcome: Floats) -> NDArray[np.bool_]:
@@ -258,8 +290,8 @@ def _observed(amount: Floats, outcome: Floats) -> NDArray[np.bool_]:
     return (amount > 0.0) & ~np.isnan(outcome)
 
 
-def _rounded(limbs: Floats) -> Floats:
-    """The correctly rounded sum over the first axis."""
+def rounded(limbs: Floats) -> Floats:
+    """The correctly rounded sum over the first axis, of limbs as `accumulate` keeps them."""
     if len(limbs) == 2:
         return np.asarray(limbs[0] + limbs[1])
     parts = limbs.copy()

@@ -7,7 +7,6 @@ window, not the drift.
 """
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -15,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from apportion._common import validation
 from apportion.errors import Conflict, IncompatibleState, InvalidValue
-from apportion.model.exact_sums import Statistics
-from apportion.model.sums import Floats
+from apportion.model.exact_sums import Statistics, exponents_from
+from apportion.model.sums import Floats, Grid
 
 # A window keeps two numbers per arm and period, in memory and in every saved state.
 LONGEST_WINDOW = 100_000
@@ -47,7 +46,7 @@ class Window(Statistics):
     [2.0]
     """
 
-    def __init__(self, arms: int, b: float | Sequence[float], window: int, c: float = 1.0) -> None:
+    def __init__(self, arms: int, b: float | Grid, window: int, c: float = 1.0) -> None:
         super().__init__(arms, b, c=c)
         self.window = validation.whole("window", window, low=1, high=LONGEST_WINDOW)
         self._rows: dict[int, PeriodOutcomes] = {}
@@ -138,7 +137,8 @@ class Window(Statistics):
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> Self:
         """The window that `to_dict` wrote."""
-        restored = cls(state["arms"], state["b"], state["window"], state.get("c", 1.0))
+        b, c = exponents_from(state)
+        restored = cls(state["arms"], b, state["window"], c)
         restored.period = validation.whole("period", state["period"], low=0)
         for row in state["rows"]:
             period = validation.whole("period", row["period"], low=0)

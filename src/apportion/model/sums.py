@@ -18,10 +18,11 @@ A_s > 0 and an outcome Y_s came back:
 An arm with A = 0 is not observed and adds nothing, also at b = 0 and b = c. Amounts are raw (5000 EUR, 12
 kits), not shares: a budget that changes from period to period needs no special case.
 
-Where b is to be learned, the last two and Σ Y_s²·A^(−2b) are kept for each of a few exponents b (`GridSums`).
+Where the law is to be learned, the last two and Σ Y_s²·A^(−2b) are kept for a grid of exponents (`GridSums`).
 """
 
 import math
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -136,53 +137,140 @@ class RewardSums(NamedTuple):
 
 
 class GridSums(NamedTuple):
-    """The sums for several exponents b at once, from which b, σ and the means can be learned (`inference.learning`).
+    """The sums for a grid of exponents c and b, from which the law and the means are learned (`inference.learning`).
 
-    `information`, `score` and `square` = Σ Y²·A^(−2b) have a row per exponent; the others do not depend on b.
+    `information` = Σ A^(2c−2b), `score` = Σ A^(c−2b)·Y and `square` = Σ A^(−2b)·Y² have a row per power of A; which
+    rows belong to c and b is said by `information_row` and its like. The other sums do not depend on them. `refine_c`
+    and `refine_b` interpolate between the exponents (`refinement`): f on the grid is refine_c·f·refine_bᵀ on a
+    finer one.
     """
 
-    exponents: Floats
+    c: Floats
+    b: Floats
+    refine_c: Floats
+    refine_b: Floats
     count: Floats  # type: ignore[assignment]  # hides tuple.count
     resource: Floats
     log_amount: Floats  # Σ log A
+    fractions: Floats  # how many outcomes were no whole numbers from 0 on: none where they are counts
     information: Floats
     score: Floats
     square: Floats
 
     def take(self, arms: Any) -> "GridSums":
         """The sums of some arms, in the order asked for."""
-        return GridSums(self.exponents, *(values[..., arms] for values in self[1:]))
+        return GridSums(*self[:GRID_FIELDS], *(values[..., arms] for values in self[GRID_FIELDS:]))
+
+
+GRID_FIELDS = 4  # of `GridSums`: what belongs to the grid and not to the arms
 
 
 class Grid(NamedTuple):
-    """The kind of `GridSums` with these exponents: one, or several evenly spaced. What a policy that learns b reads.
+    """The kind of `GridSums` with these exponents: of each one, or several at even steps, of c twice those of b.
 
-    Behind the arms that it divides over there may be others, paused or removed: their outcomes tell of the noise too.
+    Behind the arms that a policy divides over there may be others, paused or removed: their outcomes tell of the law
+    too.
     """
 
-    exponents: tuple[float, ...]
+    c: tuple[float, ...]
+    b: tuple[float, ...]
+
+    def new(self, arms: int) -> GridSums:
+        """The sums before anything was observed."""
+        sums: GridSums = sums_over(self, np.zeros((rows_of(self), arms)))
+        return sums
+
+    @property
+    def powers(self) -> tuple["Ladder", "Ladder", "Ladder"]:
+        """The powers of A for `information`, `score` and `square`: three ladders of exponents."""
+        bend, noise = (_step(values) for values in (self.c, self.b))
+        step = noise or bend
+        rows = information_row(self.c, self.b, len(self.c) - 1, 0) + 1
+        return (
+            Ladder(2.0 * (self.c[0] - self.b[-1]), 2.0 * step, rows),
+            Ladder(self.c[0] - 2.0 * self.b[-1], bend or 2.0 * noise, len(self.c) + len(self.b) - 1),
+            Ladder(-2.0 * self.b[-1], 2.0 * noise, len(self.b)),
+        )
 
 
-_COMMON_ROWS = 3  # the rows of `GridSums` that do not depend on b
-_ROWS_PER_EXPONENT = 3
+def _step(values: tuple[float, ...]) -> float:
+    """From one exponent to the next; 0 where there is one."""
+    return (values[-1] - values[0]) / (len(values) - 1) if len(values) > 1 else 0.0
+
+
+# So many points stand for one step of a grid.
+_POINTS_PER_STEP = 4
+
+
+@cache
+def refinement(size: int) -> Floats:
+    """The matrix that makes of values at `size` even places those at all places between, by cubics."""
+    if size < 4:
+        return np.eye(size)
+    places = np.arange((size - 1) * _POINTS_PER_STEP + 1) / _POINTS_PER_STEP
+    matrix = np.zeros((len(places), size))
+    for row, place in enumerate(places):
+        first = min(max(int(place) - 1, 0), size - 4)
+        x = place - first
+        matrix[row, first : first + 4] = (
+            -(x - 1.0) * (x - 2.0) * (x - 3.0) / 6.0,
+            x * (x - 2.0) * (x - 3.0) / 2.0,
+            -x * (x - 1.0) * (x - 3.0) / 2.0,
+            x * (x - 1.0) * (x - 2.0) / 6.0,
+        )
+    return matrix
+
+
+class Ladder(NamedTuple):
+    """The exponents first, first + step, …: `size` of them."""
+
+    first: float
+    step: float
+    size: int
+
+
+@kernel
+def information_row(c: Any, b: Any, c_index: int, b_index: int) -> int:
+    """The row of `GridSums.information` for two exponents of the grid, by their indices."""
+    return c_index * (2 if len(b) > 1 else 1) + len(b) - 1 - b_index
+
+
+@kernel
+def score_row(c: Any, b: Any, c_index: int, b_index: int) -> int:
+    """The row of `GridSums.score`."""
+    return c_index + len(b) - 1 - b_index
+
+
+@kernel
+def square_row(b: Any, b_index: int) -> int:
+    """The row of `GridSums.square`."""
+    return len(b) - 1 - b_index
+
+
+_COMMON_ROWS = 4  # the rows of `GridSums` that do not depend on the exponents
 
 
 def rows_of(kind: Any) -> int:
     """How many numbers per arm a kind of sums keeps; a kind is a record type such as `Sums`, or a `Grid`."""
-    return _COMMON_ROWS + _ROWS_PER_EXPONENT * len(kind.exponents) if isinstance(kind, Grid) else len(kind._fields)
+    if isinstance(kind, Grid):
+        return _COMMON_ROWS + sum(ladder.size for ladder in kind.powers)
+    return len(kind._fields)
 
 
 def sums_over(kind: Any, table: Floats) -> Any:
     """The sums whose rows are those of `table`: views, not copies."""
     if not isinstance(kind, Grid):
         return kind(*table)
-    by_exponent = table[_COMMON_ROWS:].reshape(_ROWS_PER_EXPONENT, len(kind.exponents), table.shape[1])
-    return GridSums(np.array(kind.exponents), *table[:_COMMON_ROWS], *by_exponent)
+    information, score, square = (ladder.size for ladder in kind.powers)
+    powers = np.split(table[_COMMON_ROWS:], [information, information + score])
+    assert len(powers[2]) == square
+    refine_c, refine_b = refinement(len(kind.c)), refinement(len(kind.b))
+    return GridSums(np.array(kind.c), np.array(kind.b), refine_c, refine_b, *table[:_COMMON_ROWS], *powers)
 
 
 def no_sums(kind: Any, arms: int) -> Any:
     """The sums of a kind before anything was observed."""
-    return sums_over(kind, np.zeros((rows_of(kind), arms)))
+    return kind.new(arms) if hasattr(kind, "new") else sums_over(kind, np.zeros((rows_of(kind), arms)))
 
 
 @generic
@@ -231,39 +319,66 @@ def _observe_rewards(sums: Any, arm: int, outcome: float, powers: Powers) -> Non
 
 
 @kernel
-def exponent_terms(outcome: Any, root: Any, inverse: Any) -> Any:
-    """What one outcome adds to information, score and square at one exponent; `root` is A^(1−b), `inverse` 1/A."""
-    scaled = outcome * (root * inverse)
-    return root * root, outcome * (root * (root * inverse)), scaled * scaled
+def observe_grid(sums: Any, amounts: Any, outcomes: Any) -> None:
+    """Add the outcomes of one period to `GridSums`: one per arm, NaN or an amount of 0 where there is none.
+
+    Powers rise by products, so that four of them and the logarithm serve the whole grid.
+    """
+    bend = (sums.c[-1] - sums.c[0]) / (len(sums.c) - 1) if len(sums.c) > 1 else 0.0
+    step = (sums.b[-1] - sums.b[0]) / (len(sums.b) - 1) if len(sums.b) > 1 else bend
+    least_c, most_b = sums.c[0], sums.b[-1]
+    arms = len(amounts)
+    information, score, square = sums.information, sums.score, sums.square
+    two, rise, power, by_outcome, by_square = np.ones((5, arms))
+    for arm in range(arms):
+        amount, outcome = amounts[arm], outcomes[arm]
+        power[arm] = by_outcome[arm] = by_square[arm] = 0.0
+        if amount > 0.0 and not math.isnan(outcome):
+            log = math.log(amount)
+            sums.count[arm] += 1.0
+            sums.resource[arm] += amount
+            sums.log_amount[arm] += log
+            sums.fractions[arm] += is_fraction(outcome)
+            two[arm] = math.exp(2.0 * step * log)
+            rise[arm] = two[arm] if len(sums.b) > 1 else math.exp(bend * log)
+            power[arm] = math.exp(2.0 * (least_c - most_b) * log)
+            by_outcome[arm] = math.exp((least_c - 2.0 * most_b) * log) * outcome
+            by_square[arm] = math.exp(-2.0 * most_b * log) * outcome * outcome
+    climb(information, power, two)
+    climb(score, by_outcome, rise)
+    climb(square, by_square, two)
 
 
 @kernel
-def exponent_step(amount: Any, exponents: Any) -> Any:
-    """What A^(1−b) is multiplied by from one exponent to the next."""
-    return amount ** (exponents[0] - exponents[1]) if len(exponents) > 1 else amount
+def climb(table: Any, power: Any, rise: Any) -> None:
+    """Add `power` to the first row of `table`, power·rise to the second, and so on."""
+    for row in range(table.shape[0]):
+        for arm in range(len(power)):
+            table[row, arm] += power[arm]
+            power[arm] *= rise[arm]
 
 
-@implements(observe, GridSums)
-def _observe_grid(sums: Any, arm: int, outcome: float, powers: Powers) -> None:
-    # Of the powers only the amount may be used: the others know the b that is to be learned.
-    sums.count[arm] += 1.0
-    sums.resource[arm] += powers.amount
-    sums.log_amount[arm] += math.log(powers.amount)
-    root, step = powers.amount ** (1.0 - sums.exponents[0]), exponent_step(powers.amount, sums.exponents)
-    inverse = 1.0 / powers.amount
-    for index in range(len(sums.exponents)):
-        information, score, square = exponent_terms(outcome, root, inverse)
-        sums.information[index, arm] += information
-        sums.score[index, arm] += score
-        sums.square[index, arm] += square
-        root *= step
+@kernel
+def forget(sums: Any) -> None:
+    """Begin anew: all sums of `GridSums` 0."""
+    sums.count[:] = 0.0
+    sums.resource[:] = 0.0
+    sums.log_amount[:] = 0.0
+    sums.fractions[:] = 0.0
+    sums.information[:, :] = 0.0
+    sums.score[:, :] = 0.0
+    sums.square[:, :] = 0.0
 
 
-def grid_terms(outcome: Floats, amount: Floats, exponents: tuple[float, ...]) -> list[Any]:
-    """`_observe_grid` for all arms at once: what is added to each row."""
-    root, step, inverse = amount ** (1.0 - exponents[0]), exponent_step(amount, exponents), 1.0 / amount
-    found = []
-    for _ in exponents:
-        found.append(exponent_terms(outcome, root, inverse))
-        root = root * step
-    return [1.0, amount, np.log(amount), *(term for kind in zip(*found) for term in kind)]
+@kernel
+def is_fraction(outcome: Any) -> Any:
+    """1 for an outcome that is no count (negative, or not whole), else 0. A number or an array."""
+    return 1.0 * ((outcome != np.floor(outcome)) | (outcome < 0.0))
+
+
+def grid_terms(outcome: Floats, amount: Floats, kind: Grid) -> list[Any]:
+    """What an outcome adds to each row of `GridSums`, for all arms at once."""
+    found = [1.0, amount, np.log(amount), is_fraction(outcome)]
+    for ladder, factor in zip(kind.powers, (1.0, outcome, outcome * outcome)):
+        found += list(amount ** (ladder.first + ladder.step * np.arange(ladder.size))[:, np.newaxis] * factor)
+    return found

@@ -29,7 +29,13 @@ from apportion.errors import IncompatibleState, InvalidValue
 from apportion.model.estimators import mu1, mu1_precision, mu2, mu2_precision, mu_star
 from apportion.model.exact_sums import Statistics
 from apportion.model.memory import Window
-from apportion.model.sums import Floats, GridSums, Sums
+from apportion.model.sums import (
+    GRID_FIELDS,
+    Floats,
+    Grid,
+    GridSums,
+    Sums,
+)
 
 GROUPS = 16
 TRIM = 0.2
@@ -61,8 +67,8 @@ class Groups:
         return self._groups[0].b
 
     @property
-    def c(self) -> float:
-        """The exponent of the mean that the sums are kept for."""
+    def c(self) -> Any:
+        """The exponent of the mean that the sums are kept for; the exponents, where it is to be learned."""
         return self._groups[0].c
 
     @property
@@ -137,8 +143,9 @@ def _robust(groups: Sequence[Sums]) -> Sums:
 
 
 def _robust_grid(groups: Sequence[GridSums]) -> GridSums:
-    """The same for every exponent b. The residual sum of squares is that about the plain mean: σ is not trimmed."""
-    total = GridSums(groups[0].exponents, *(np.sum(rows, axis=0) for rows in list(zip(*groups))[1:]))
+    """The same for every b, at one c. The residual sum of squares is that about the plain mean: σ is not trimmed."""
+    total = GridSums(*groups[0][:GRID_FIELDS], *(np.sum(rows, axis=0) for rows in list(zip(*groups))[GRID_FIELDS:]))
+    # With one c the rows of all three belong to the b in turn, from the largest down.
     score, information = (np.stack([getattr(group, name) for group in groups]) for name in ("score", "information"))
     middle = centre(score / information, information)
     plain = np.where(total.information > 0.0, total.score / total.information, 0.0)
@@ -172,7 +179,7 @@ Past = Statistics | Groups
 
 def new_past(
     arms: int,
-    b: float | Sequence[float],
+    b: float | Grid,
     half_life: float | None = None,
     window: int | None = None,
     robust: bool = False,

@@ -1,56 +1,82 @@
-"""The policy for those who know nothing of the noise: it learns b and σ, then does what `Recommended` does."""
+"""A policy to leave alone: it learns the law and how the world moves, and decides as `Recommended` would."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from apportion._common.compiled import implements
-from apportion._common.validation import refuse
-from apportion.inference.learning import (
-    EXPONENTS,
-    between,
-    centre_of,
-    divides,
-    empty_posterior,
-    posterior_over_b,
-    sigma_of_largest_arm,
-    sums_at,
+from apportion._common.compiled import kernel
+from apportion.inference.learner import Learning, knowledge
+from apportion.inference.learning import NOISE_EXPONENTS, PROPORTIONAL, RETURN_EXPONENTS, B, C
+from apportion.inference.movement import STEP, STILL
+from apportion.model.sums import Floats, Grid
+from apportion.policies.contract import Policy
+from apportion.policies.draws import FLOOR_EXPONENT, antithetic_normals, write_shares
+from apportion.policies.parameters import (
+    HORIZON,
+    NOISE_EXPONENT,
+    NOISE_LEVEL,
+    RETURN_EXPONENT,
+    Flag,
+    parameter,
 )
-from apportion.model.sums import Grid, InformationSums
-from apportion.policies.contract import Policy, allocate
-from apportion.policies.parameters import HORIZON, NOISE_EXPONENT, NOISE_LEVEL, ONE_SIGMA, Number, parameter
-from apportion.policies.recommended import Recommended, Rule, divide_by_odds, optimistic_arm
+from apportion.policies.recommended import (
+    BentRule,
+    Rule,
+    bent_weights,
+    divide_by_odds,
+    excess_power,
+    fresh_part,
+    optimistic_arm,
+    shrinkage,
+)
 from apportion.policies.shared import open_shares, power_floor, recommended_tilt
 from apportion.theory.floors import recommended_floor
 
 # While it pools, every other arm gets the trace t^(−3/2)/K: in all at most ζ(3/2) = 2.6 times the mean gap, and
 # amounts so far apart that b is soon known and stays known.
 TRACE_EXPONENT = 1.5
-
+# Between these values of c − b it goes over from dividing to pooling.
+_DIVIDES_UP_TO, _POOLS_FROM = 0.5, 0.6
 # The dividing rule has its exponents for b above 1/2; at 1/2 itself it would have no floor.
 _LEAST_DIVIDING_B = 0.5 + 1e-9
-_ONE_NOISE_LEVEL = Number(above=0.0, hint=NOISE_LEVEL.hint)  # it learns one σ for all arms
+# In a world that stands still, where returns diminish, a split is kept from one period to the next but for 50 times
+# in every e-fold of time: what is known has hardly changed.
+_SPLITS_PER_EFOLD = 50.0
+_STILL_ENOUGH = 0.9
+# While c is in doubt this part of the budget is divided evenly where it would be pooled: whole budgets and traces say
+# little of c. It is in doubt while P(c = 1) is not above the first of the two below, less so up to the second, and
+# never quite sure; after so many periods the part shrinks as 1/t: what has not shown itself by then will take long.
+_DIVIDED_IN_DOUBT, _LEAST_DOUBT, _PERIODS_IN_DOUBT = 0.15, 0.2, 40.0
+_DOUBT_UP_TO, _SURE_FROM = 0.5, 0.8
+# From this b on the shares that rivals get anyway tell enough.
+_ALL_TELLS_FROM = 0.75
+# Where it divides because returns diminish, and P(c = 1) is at least the one, amounts vary by the other part.
+_VARY_FROM, _VARIED_IN_DOUBT, _PERIODS_VARIED = 0.05, 0.35, 30.0
+# An arm that moves less than this in a period does not move.
+_LEAST_STEP = 1e-3
 
 
 class Auto(Policy):
-    """Learns b and σ from the outcomes, and then divides or pools as `Recommended` would with them.
+    """Learns c, b, every σ_i and how the means move, and makes the split that is best for what it knows.
 
-    - Period 1 is an even split. After it the posterior of b (`inference.learning`: the restricted likelihood on
-      [0, 1], a flat prior) and σ are worked out anew in every period, from sums alone.
-    - If b is as likely above 1/2 as below, or more, shares are divided by the odds, with the mean of b; else the
-      whole budget but a trace goes to the arm with the largest index, with the σ of the arm that got most so far.
-    - The trace is the designed variation of amounts: t^(−3/2)/K for every other arm. An amount 1000 times smaller
-      tells in a few periods whether noise shrinks with the amount. All traces together cost at most 2.6 times the
-      mean gap, so a wrong belief about b is found out at a finite cost. Where shares are divided, the small shares
-      and the floor of that rule do the same.
-    - `b` or `sigma` may be given; with both it is `Recommended`.
+    - Period 1 is an even split. What is learned, and from what, is in `apportion.inference.learner`: c and b have a
+      posterior with half of it on c = 1, so returns count as proportional until the outcomes reject it; the noise of
+      the arms is pooled partly; a bank of filters finds out whether the means stand still, move together (a season)
+      or each alone (drift, jumps).
+    - From that it has means and variances of every arm, and divides or pools as `Recommended` would with them: by
+      the odds where returns are proportional, else by the mean of the best splits for draws from what it believes.
+      Between c − b = 0.5 and 0.6 it goes from dividing to pooling, so no split jumps.
+    - While c is in doubt a part of the budget is divided evenly where small shares tell little, and amounts vary a
+      little where returns diminish: c is found out, or the part fades as 1/t.
+    - Where it pools, every other arm gets the trace t^(−3/2)/K: amounts so far apart tell what the noise of small
+      ones is. All traces together cost at most 2.6 times the mean gap.
+    - `b`, `c` or `sigma` may be given: they are then not learned. `moving=False` says that the means stand still.
 
-    What is known: nothing is proven beyond `Recommended`. Measured over the suite of `apportion leaderboard` at
-    T = 10^4 its regret is 1.04 times that of `Recommended` given the truth (`python -m benchmarks.auto`), and in 24
-    worlds to T = 10^6 it grew as T^0.27 at most in the mean, and in no run as T (with `--long`). Where it fails: if
-    small amounts do not obey the law (a fixed noise per arm, say) b is learned too low, and it pools; with whole
-    units small amounts are rounded away, and b is learned from the early splits alone; at b ≤ 1/2 one run in
-    thousands stays on a wrong arm for thousands of periods, as with `Recommended`.
+    What is known: nothing is proven beyond `Recommended`; docs/explanation/auto.md has what was measured. Where it
+    fails: an elasticity that differs between arms is seen as the common c only, which costs a few percent of the
+    value; jumps in means are noticed after some periods, not at once; with heavy tails c and b are found less surely
+    than it says.
 
     >>> Auto()
     Auto()
@@ -59,93 +85,123 @@ class Auto(Policy):
     """
 
     b: float | None = parameter(NOISE_EXPONENT, default=None)
-    sigma: float | None = parameter(_ONE_NOISE_LEVEL, default=None)
+    sigma: float | tuple[float, ...] | None = parameter(NOISE_LEVEL, default=None)
+    c: float | None = parameter(RETURN_EXPONENT, default=None)
+    moving: bool = parameter(Flag(), default=True)
     horizon: int | None = parameter(HORIZON, default=None)
 
-    c = 1.0  # returns are taken as proportional to the amount
     rule = "spreads the budget to keep learning, and gives more to what returns more"
 
     class Record(NamedTuple):
-        """σ is 0 where it is to be learned; the horizon is 0 where it is unknown."""
+        """The σ_i are 0 where they are to be learned; the horizon is 0 where it is unknown."""
 
-        sigma: float
+        given: Floats
         horizon: int
-
-    def __post_init__(self) -> None:
-        """One σ for all arms; the rest is the base's."""
-        if isinstance(self.sigma, (tuple, list)):
-            raise refuse("sigma", ONE_SIGMA, self.sigma)
-        super().__post_init__()
+        normals: Floats
 
     @property
     def reads(self) -> Any:
-        """Sums for a grid of exponents where something is to be learned: over [0, 1], or the b that was given."""
-        if self.b is None:
-            return Grid(EXPONENTS)
-        return Grid((self.b,)) if self.sigma is None else InformationSums
+        """What is learned from the outcomes, with the exponents that are given or those of a grid."""
+        c = RETURN_EXPONENTS if self.c is None else (self.c,)
+        b = NOISE_EXPONENTS if self.b is None else (self.b,)
+        sigma = self.sigma if isinstance(self.sigma, tuple) else () if self.sigma is None else (self.sigma,)
+        return Learning(Grid(c, b), self.moving, sigma)
 
     def prepared(self, arms: int, horizon: int | None) -> Any:
-        """What compiled code reads: with everything given it is the record of `Recommended`, and so the same rule."""
-        periods = self.horizon or horizon or 0
-        if self.b is None:
-            return self.Record(self.sigma or 0.0, periods)
-        if self.sigma is None:
-            return SigmaOnly(recommended_tilt(self.b), recommended_floor(self.b), self.b <= 0.5, periods)
-        return Recommended(self.b, self.sigma, horizon=self.horizon).prepared(arms, horizon)
+        """What compiled code reads."""
+        given = np.zeros(arms) if self.sigma is None else self.each_arm("sigma", arms)
+        return self.Record(given, self.horizon or horizon or 0, antithetic_normals(arms))
+
+    @property
+    def randomised(self) -> bool:
+        """Where returns diminish and a whole unit tells more than its parts."""
+        return True
 
     def allocate(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """Learn, then pool or divide."""
+        known = knowledge(sums, period.number, self.given)
+        c, b, step = known.law[C], known.law[B], known.motion[STEP]
         arms = len(shares)
-        left = open_shares(sums.count, shares)
+        information, score = np.zeros(arms), np.zeros(arms)
+        for arm in range(arms):
+            if not math.isnan(known.means[arm]):
+                information[arm] = 1.0 / max(known.contrasts[arm], 1e-300)
+                score[arm] = known.means[arm] * information[arm]
+        left = open_shares(information, shares)
         if left <= 0.0:
             return
-        posterior, log_variance = empty_posterior(sums.exponents), np.empty(len(sums.exponents))
-        posterior_over_b(sums, self.sigma, posterior, log_variance)
-        b, above = centre_of(posterior)
-        position = b * (len(sums.exponents) - 1)
-        sigma = np.exp(0.5 * between(log_variance, position))
-        information, score = np.empty(arms), np.empty(arms)
-        sums_at(sums, position, information, score)
-        dividing = divides(above)
-        if not dividing and not self.sigma > 0.0:
-            sigma = sigma_of_largest_arm(sums, position, sigma)
+        # What is older than the memory is as if it had never been.
+        number = max(1, int(period.number / (1.0 + step * period.number)))
+        horizon = self.horizon if step < _LEAST_STEP else 0
+        if c < 1.0:
+            if keeps(known.motion[STILL], period.number, memory, information, shares):
+                return
+            bent = BentRule(
+                horizon, c, np.ones(arms), self.normals, excess_power(c), fresh_part(b, c), shrinkage(b, c)
+            )  # fmt: skip
+            observed = np.nonzero(information)[0]
+            weights = bent_weights(bent, number, observed, information, score, rng)
+            vary(weights, known.law[PROPORTIONAL], period.number)
+            floor = power_floor(number, FLOOR_EXPONENT, arms)
+            write_shares(observed, weights, floor, information, left, shares)
+            memory[:] = shares
+            return
         dividing_b = max(b, _LEAST_DIVIDING_B)
         tilt, floor = recommended_tilt(dividing_b), recommended_floor(dividing_b)
-        rule = Rule(period.number, self.horizon, sigma, np.ones(arms), tilt, floor)
-        if dividing:
+        rule = Rule(number, horizon, 1.0, np.ones(arms), tilt, floor)
+        pooled = min(max((1.0 - b - _DIVIDES_UP_TO) / (_POOLS_FROM - _DIVIDES_UP_TO), 0.0), 1.0)
+        doubt = divided_in_doubt(known.law[PROPORTIONAL], b, period.number)
+        even = left / np.count_nonzero(information)
+        if pooled < 1.0:
             divide_by_odds(rule, information, score, left, rng, shares)
-            return
-        chosen = optimistic_arm(rule, sums.resource / period.unit, information, score, rng)
-        trace = left * power_floor(period.number, TRACE_EXPONENT, arms)
-        others = 0.0
-        for arm in range(arms):
-            if sums.count[arm] > 0.0 and arm != chosen:
-                shares[arm] = trace
-                others += trace
-        shares[chosen] = max(left - others, 0.0)
+            for arm in range(arms):
+                if information[arm] > 0.0:
+                    shares[arm] += doubt * (even - shares[arm])
+        if pooled > 0.0:
+            # A period of the whole budget on one arm counts 1.
+            count = np.zeros(arms)
+            for arm in range(arms):
+                count[arm] = (known.sigma[arm] * period.unit ** (b - 1.0)) ** 2 * information[arm]
+            chosen = optimistic_arm(rule, count, information, score, rng)
+            trace = left * power_floor(period.number, TRACE_EXPONENT, arms)
+            others = 0.0
+            for arm in range(arms):
+                if information[arm] > 0.0 and arm != chosen:
+                    shares[arm] = max((1.0 - pooled) * shares[arm] + pooled * doubt * even, trace)
+                    others += shares[arm]
+            shares[chosen] = max(left - others, 0.0)
 
 
-class SigmaOnly(NamedTuple):
-    """What compiled code reads where b was given and σ is to be learned: the exponents, and which half applies."""
+@kernel
+def divided_in_doubt(proportional: float, b: float, number: int) -> float:
+    """The part of the budget that is divided evenly to find out whether returns diminish."""
+    if proportional >= 1.0:  # as given
+        return 0.0
+    sure = min(max((proportional - _DOUBT_UP_TO) / (_SURE_FROM - _DOUBT_UP_TO), 0.0), 1.0)
+    hidden = min(max((_ALL_TELLS_FROM - b) / (_ALL_TELLS_FROM - 0.5), 0.0), 1.0)
+    return _DIVIDED_IN_DOUBT * hidden * max(1.0 - sure, _LEAST_DOUBT) * min(1.0, _PERIODS_IN_DOUBT / number)
 
-    tilt: float
-    floor: float
-    pool: bool
-    horizon: int
+
+@kernel
+def vary(weights: Any, proportional: float, number: int) -> None:
+    """Move weights up and down in turn while c is in doubt: near the best split that costs little, and tells c."""
+    size = _VARIED_IN_DOUBT * min(1.0, proportional / _VARY_FROM) * min(1.0, _PERIODS_VARIED / number)
+    for index in range(len(weights)):
+        weights[index] *= 1.0 + size * ((number * (index + 1)) % 3 - 1)
 
 
-@implements(allocate, SigmaOnly)
-def _learn_sigma(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
-    """`Recommended`, with the σ of the outcomes so far."""
-    left = open_shares(sums.count, shares)
-    if left <= 0.0:
-        return
-    posterior, log_variance = np.empty(1), np.empty(1)
-    posterior_over_b(sums, 0.0, posterior, log_variance)
-    sigma = np.exp(0.5 * log_variance[0])
-    information, score = sums.information[0, : len(shares)], sums.score[0, : len(shares)]
-    rule = Rule(period.number, self.horizon, sigma, np.ones(len(shares)), self.tilt, self.floor)
-    if self.pool:
-        shares[optimistic_arm(rule, sums.count, information, score, rng)] = left
-    else:
-        divide_by_odds(rule, information, score, left, rng, shares)
+@kernel
+def keeps(still: float, number: int, memory: Any, information: Any, shares: Any) -> bool:
+    """Whether the split of the last period is made again; then it is in `shares`."""
+    rate = _SPLITS_PER_EFOLD
+    if number <= rate or still < _STILL_ENOUGH or int(rate * math.log(number)) != int(rate * math.log(number - 1)):
+        return False
+    total = 0.0
+    for arm in range(len(memory)):
+        if not (memory[arm] > 0.0 and information[arm] > 0.0):
+            return False
+        total += memory[arm]
+    if abs(total - 1.0) > 1e-9:
+        return False
+    shares[:] = memory
+    return True

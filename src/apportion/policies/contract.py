@@ -31,7 +31,7 @@ import numpy as np
 from apportion._common import validation
 from apportion._common.compiled import compiled, generic, implements, kernel
 from apportion._common.imports import home, is_ours
-from apportion.model.sums import MANY_ARMS, Floats, Grid, Sums
+from apportion.model.sums import MANY_ARMS, Floats, Sums
 from apportion.policies.parameters import PROPORTIONAL, parameter, parameters_of
 
 
@@ -185,8 +185,9 @@ class Policy:
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; `policy_from_dict` restores it."""
         # Without c = 1, as before policies had it: saved state, and the streams of simulations, stay as they were.
-        given = ((name, value) for name, value in self.parameters.items() if (name, value) != ("c", 1.0))
-        plain = {name: _plain(value) for name, value in given}
+        usual = {p.name: p.default for p in parameters_of(type(self))}
+        silent = usual.get("c") == 1.0 == self.parameters.get("c")
+        plain = {name: _plain(value) for name, value in self.parameters.items() if not (silent and name == "c")}
         return {"name": type(self).__name__, "parameters": plain}
 
     def to_state(self) -> dict[str, Any]:
@@ -242,11 +243,7 @@ Matching and Thompson know others); got 0.7.
     return given
 
 
-def exponents_for(policy: Policy, b: float | None) -> Any:
-    """The exponents that sums are taken at: one b, or the grid of a policy that learns it."""
+def noise_exponent_for(policy: Policy, b: float | None) -> float:
+    """The exponent b of the noise that sums are taken at: as given, or the policy's own, or 1/2."""
     own = getattr(policy, "b", None)
-    if not isinstance(policy.reads, Grid):
-        return validation.number("b", b if b is not None else 0.5 if own is None else own, low=0.0, high=1.0)
-    if b is not None and b != own:
-        raise validation.refuse("b", f"given to the policy, as {type(policy).__name__}(b={validation.shown(b)})", b)
-    return policy.reads.exponents
+    return validation.number("b", b if b is not None else 0.5 if own is None else own, low=0.0, high=1.0)

@@ -26,9 +26,11 @@ class UCB(IndexPolicy):
     - `ucb1`: μ* + σ_i√(2·log t / B), B the arm's information (its number of plays, at a budget of 1).
     - `moss`: μ* + σ_i√(4·max(0, log(T / (K·n))) / B), n its number of plays; without a horizon, t stands for T.
 
-    Guarantee: for b ≤ 1/2 both are rate-optimal here as in the classical bandit: regret O(Σ log T / Δ_i), and
-    √(KT·log T) or, for MOSS, √(KT) in the worst case. Where it fails: for b > 1/2 dividing learns more from
-    the same unit, and pooling pays the classical price.
+    Guarantee, at any b, as the whole unit goes to one arm: `ucb1` has Σ 2σ²/Δ_i·log T for Gaussian noise
+    (Katehakis and Robbins 1995: the constant 2 is theirs), which for b ≤ 1/2 no policy beats, and
+    `apportion.theory.ucb_regret_bound` for sub-Gaussian noise; `moss` with a known horizon √(KT) in the worst
+    case (Lattimore and Szepesvári 2020, chapter 9). Where it fails: for b > 1/2 dividing learns more from the
+    same unit, and pooling pays the classical price.
 
     >>> UCB(index="moss")
     UCB(index='moss')

@@ -110,12 +110,11 @@ class Recommended(Policy):
         periods = self.horizon or horizon or 0
         scale, variances = relative_variances(self.each_arm("sigma", arms))
         bent = self.c < 1.0
-        tilt = 1.0 + self.c**_EXCESS_POWER if bent else recommended_tilt(self.b)
+        tilt = excess_power(self.c) if bent else recommended_tilt(self.b)
         floor = FLOOR_EXPONENT if bent else recommended_floor(self.b)
         return self.Record(
             scale, variances, tilt, floor, self.b <= 0.5, periods, self.c, self.each_arm("sigma", arms),
-            antithetic_normals(arms if bent else 1), min(1.0, max(0.0, 2.0 * (self.c - self.b) - 1.0)),
-            min(1.0, max(0.0, 2.0 * (self.c - self.b) + _SHRINK_AT_FULL_FEEDBACK)),
+            antithetic_normals(arms if bent else 1), fresh_part(self.b, self.c), shrinkage(self.b, self.c),
         )  # fmt: skip
 
     @property
@@ -153,6 +152,36 @@ class Rule(NamedTuple):
     variances: Any
     tilt: float
     floor: float
+
+
+class BentRule(NamedTuple):
+    """What `bent_weights` reads of a policy; horizon 0: unknown."""
+
+    horizon: int
+    c: float
+    sigma: Any
+    normals: Any
+    tilt: float
+    fresh: float
+    shrinkage: float
+
+
+@kernel
+def excess_power(c: float) -> float:
+    """What a share exceeds the best split by is taken to this power where returns diminish."""
+    return 1.0 + float(c**_EXCESS_POWER)
+
+
+@kernel
+def fresh_part(b: float, c: float) -> float:
+    """How much the best split for one fresh draw weighs."""
+    return min(1.0, max(0.0, 2.0 * (c - b) - 1.0))
+
+
+@kernel
+def shrinkage(b: float, c: float) -> float:
+    """By how much beliefs are drawn together."""
+    return min(1.0, max(0.0, 2.0 * (c - b) + _SHRINK_AT_FULL_FEEDBACK))
 
 
 @kernel

@@ -11,7 +11,7 @@ from apportion._common.compiled import compiled
 from apportion.allocation.allocator import Allocator
 from apportion.errors import ApportionError
 from apportion.model.law import Instance
-from apportion.model.sums import Floats, Grid, Sums, no_sums, observe, powers_of
+from apportion.model.sums import Floats, Sums, no_sums, observe, powers_of
 from apportion.policies import Policy, policy_from_dict
 from apportion.policies.contract import Period, decide, decide_now
 from apportion.policies.parameters import parameters_of
@@ -59,7 +59,7 @@ def _levelled(policy: Policy, arms: int) -> Policy:
 
 def _no_sums(policy: Policy, arms: int) -> Any:
     """The sums that the policy reads in live use, before any outcome."""
-    return no_sums(policy.reads if isinstance(policy.reads, Grid) else Sums, arms)
+    return no_sums(policy.reads if hasattr(policy.reads, "new") else Sums, arms)
 
 
 def _world(policy: Policy, arms: int, seed: int, scale: float = 1.0, centre: float = 0.5) -> Instance:

@@ -42,6 +42,7 @@ def use_every_verb(campaign: Any, rounds: int = 40, seed: int = 1, allocator: bo
     rng = np.random.Generator(np.random.PCG64(seed))
     split = campaign.ask if allocator else campaign.split
     record = campaign.tell if allocator else campaign.record
+    confirmed: dict[str, Any] = {} if allocator else {"confirm": True}  # what is drawn at random may be far off
     recorded: list[tuple[int, str]] = []
     for number in range(rounds):
         if number == 8:
@@ -59,11 +60,11 @@ def use_every_verb(campaign: Any, rounds: int = 40, seed: int = 1, allocator: bo
             if amount > 0 and rng.random() < 0.8:
                 outcome = None if rng.random() < 0.1 else float(amount * rng.random())
                 spent = {name: amount * 1.25} if rng.random() < 0.2 else None
-                record(amounts.ticket, {name: outcome}, spent)
+                record(amounts.ticket, {name: outcome}, spent, **confirmed)
                 recorded.append((amounts.ticket, name))
         if rng.random() < 0.3 and recorded:
             ticket, name = recorded[int(rng.integers(len(recorded)))]
-            campaign.amend(ticket, {name: float(rng.random())})
+            campaign.amend(ticket, {name: float(rng.random())}, **confirmed)
 
 
 def check_a_campaign_is_reopened_exactly(db: Database) -> None:

@@ -88,8 +88,11 @@ class PolicyState(NamedTuple):
 
 def policy_state(policy: Policy, arms: int) -> PolicyState:
     """The state of a policy before the first period of a run."""
-    table = np.zeros((rows_of(policy.reads), arms))
-    return PolicyState(sums_over(policy.reads, table), table, policy.initial_memory(arms))
+    kind = policy.reads
+    if hasattr(kind, "new"):  # begins by itself with period 1
+        return PolicyState(kind.new(arms), np.zeros((0, arms)), policy.initial_memory(arms))
+    table = np.zeros((rows_of(kind), arms))
+    return PolicyState(sums_over(kind, table), table, policy.initial_memory(arms))
 
 
 @kernel

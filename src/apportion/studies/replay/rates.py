@@ -9,8 +9,8 @@ import numpy as np
 
 from apportion._common import tables
 from apportion._common.validation import refuse, whole
-from apportion.campaigns.history_files import read_history
 from apportion.errors import InvalidValue
+from apportion.inference.history import read_history
 from apportion.model.sums import Floats
 from apportion.model.world import World
 
@@ -26,15 +26,16 @@ class Rates(NamedTuple):
 
 
 def read_rates(
-    source: tables.Source, *, arms: Sequence[str] | None = None, days: int | None = None, mean_days: int = MEAN_DAYS
-) -> Rates:
-    """outcome/amount of every arm and day of a CSV file (date, arm, amount, outcome), from its first date on.
+    source: tables.Source, *, arms: Sequence[str] | None = None, days: int | None = None, mean_days: int = MEAN_DAYS,
+    **columns: Any,
+) -> Rates:  # fmt: skip
+    """outcome/amount of every arm and day of a file, from its first date on; `columns` are options of `read_history`.
 
     The rate of a day is that of the `mean_days` days around it together: a day's report is noisy, and the truth is
     not. A day without a row takes the rate of the last day before that has one; at the start that of the first.
     """
     around = whole("mean_days", mean_days, low=1)
-    observations, _ = read_history(source)
+    observations = read_history(source, **columns).observations
     dates = list(dict.fromkeys(line.date for line in observations))
     found = list(dict.fromkeys(line.arm for line in observations))
     names = found if arms is None else list(arms)

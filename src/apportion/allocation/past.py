@@ -1,0 +1,64 @@
+"""The past that an allocator keeps: sums as the policy reads them, or all that `Auto` learns from."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from apportion._common import validation
+from apportion.inference.learner import Learning
+from apportion.inference.past import LearnedPast
+from apportion.model import trimmed_mean
+from apportion.policies import Policy
+from apportion.policies.contract import noise_exponent_for, return_exponent_for
+
+Past = trimmed_mean.Past | LearnedPast
+
+
+def past_for(
+    policy: Policy,
+    arms: int,
+    *,
+    b: float | None = None,
+    c: float | None = None,
+    half_life: float | None = None,
+    window: int | None = None,
+    robust: bool = False,
+) -> Past:
+    """Nothing yet, of so many arms. A memory that is given takes the place of one that is learned.
+
+    Where outliers are trimmed, returns are taken as proportional unless c is given.
+    """
+    kind = policy.reads
+    if not isinstance(kind, Learning):
+        exponent, bend = noise_exponent_for(policy, b), return_exponent_for(policy, c)
+        return trimmed_mean.new_past(arms, exponent, half_life, window, robust, bend)
+    for name, value in (("b", b), ("c", c)):
+        if value is not None and value != getattr(policy, name):
+            shown = validation.shown(value)
+            raise validation.refuse(name, f"given to the policy, as {type(policy).__name__}({name}={shown})", value)
+    if half_life is None and window is None and not validation.flag("robust", robust):
+        return LearnedPast(arms, kind)
+    # Groups that are trimmed have a centre for every b, not for every c besides.
+    grid = kind.grid._replace(c=kind.grid.c[-1:]) if robust else kind.grid
+    return trimmed_mean.new_past(arms, grid, half_life, window, robust)
+
+
+def past_from_dict(state: dict[str, Any]) -> Past:
+    """What `to_dict` of any of them wrote."""
+    return LearnedPast.from_dict(state) if "learned" in state else trimmed_mean.past_from_dict(state)
+
+
+def is_outdated(state: dict[str, Any]) -> bool:
+    """Whether these were written for a policy that learned b and one σ, at c = 1: sums that say too little by now."""
+    one = state["groups"][0] if state.get("groups") else state
+    return isinstance(one.get("b"), list) and "c" not in one and "learned" not in one
+
+
+def exponents_of(past: Past) -> tuple[float | None, float | None]:
+    """b and c that sums are taken at; None where there are several, to be learned."""
+    return _one(past.b), _one(past.c)
+
+
+def _one(exponents: float | Sequence[float]) -> float | None:
+    if isinstance(exponents, Sequence):
+        return float(exponents[0]) if len(exponents) == 1 else None
+    return float(exponents)

@@ -1,0 +1,357 @@
+"""How the world moves: a bank of filters, each with steps of its own, and how well each foresees the next period.
+
+The means θ_i of the law Y = θ_i·A^c + σ_i·A^b·ξ take a step every period, in proportion to themselves: one that all
+arms have in common, of relative size q_common (a season, a weekday), and one of each arm alone, q_own (drift). Every
+filter has its q_common and q_own; (0, 0) is a world that stands still. What a filter believes of the means is
+
+    θ_i = m_i + g_i·z + δ_i,   z ~ N(0, 1),   δ_i ~ N(0, d_i),
+
+a covariance that is diagonal but for one direction, which makes a step cost K operations and not K². Taking outcomes
+in keeps that form exactly (Woodbury). A common step adds a second direction, q_common·m; of the two the one that
+explains most of both is kept, and the rest becomes each arm's own.
+
+Filters are scored by how probable they held the outcomes of each period just before, with tails as heavy as those
+of Student's law, 3 degrees of freedom: an outlier must not decide. Old periods count less, by half after 60.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from apportion._common.compiled import kernel, large_kernel, when_compiled
+from apportion.model.sums import Floats
+
+COMMON_STEPS = (0.0, 0.03, 0.3)
+OWN_STEPS = (0.0, 0.015, 0.05, 0.15)
+# After so many periods a score counts half.
+SCORE_HALF_LIFE = 60.0
+# A world that stands still is taken for more probable than each kind of movement, by so much in the logarithm; and by
+# log(1 + t/200) more after t periods, as otherwise one false alarm would be a matter of time.
+STILL_ADVANTAGE = 4.0
+_PERIODS_OF_GROWTH, _LARGEST_GROWTH = 200.0, 5.0
+# Movement that all arms share is more probable than that of each alone, by so much: where nearly all is spent on one
+# arm, outcomes alone hardly tell the two apart.
+COMMON_ADVANTAGE = 2.5
+# Above the one probability the world is taken as still, below the other as moving, and in between as partly so.
+_STILL_ABOVE, _MOVES_BELOW = 0.5, 0.2
+
+_DEGREES = 3.0
+# Each kind of movement is scored with the noise that fits it best: noise that was learned as if nothing moved is too
+# wide where something does. With n errors of r times the expected variance the likelihood gains n/2·(r − 1 − log r)
+# when it is Gaussian, and ν/(ν + 3) of that with ν degrees of freedom.
+_PROFILED, _SMALLEST_RATIO = 0.5 * _DEGREES / (_DEGREES + 3.0), 1e-3
+# An arm whose mean is near 0 moves as one of this part of the typical mean would.
+_LEAST_SCALE = 0.1
+# A single outcome counts no more than this many variances where noise levels are learned.
+_LARGEST_MISFIT = 16.0
+_SMALLEST = 1e-300
+# A filter that is believed less does not count.
+_LEAST_WEIGHT = 1e-4
+
+
+class Filters(NamedTuple):
+    """A bank of filters over the arms: steps (filters, 1), beliefs (filters, arms), and a score per filter.
+
+    `c` and `b` are the exponents of each filter, (filters, 1), or those of all, (1, 1). `known`: 1 for arms of which
+    there was an outcome. `misfit` is the sum of squared standardised errors per filter and arm, `seen` their number.
+    """
+
+    q_common: Floats
+    q_own: Floats
+    c: Floats
+    b: Floats
+    mean: Floats
+    own: Floats
+    common: Floats
+    score: Floats
+    known: Floats
+    misfit: Floats
+    seen: Floats
+
+    def take(self, arms: Any) -> "Filters":
+        """The filters for some of the arms."""
+        per_arm = {
+            name: getattr(self, name)[..., arms] for name in ("mean", "own", "common", "known", "misfit", "seen")
+        }
+        return self._replace(**per_arm)
+
+
+def bank_of_steps(moving: bool, arms: int) -> Filters:
+    """Filters for all pairs of steps at one law, the still world first; that one alone where nothing moves."""
+    pairs = [(common, own) for common in COMMON_STEPS for own in OWN_STEPS] if moving else [(0.0, 0.0)]
+    q_common, q_own = np.array(pairs).T[:, :, np.newaxis]
+    return _no_filters(q_common.copy(), q_own.copy(), np.ones((1, 1)), np.full((1, 1), 0.5), arms)
+
+
+def bank_of_laws(c: Floats, b: Floats, arms: int) -> Filters:
+    """Filters for all pairs of exponents, with steps to be set."""
+    cs, bs = (each.reshape(-1, 1).copy() for each in np.meshgrid(c, b, indexing="ij"))
+    return _no_filters(np.zeros_like(cs), np.zeros_like(cs), cs, bs, arms)
+
+
+def _no_filters(q_common: Floats, q_own: Floats, c: Floats, b: Floats, arms: int) -> Filters:
+    mean, own, common, misfit = np.zeros((4, len(q_own), arms))
+    return Filters(
+        q_common, q_own, c, b, mean, own, common, np.zeros(len(q_own)), np.zeros(arms), misfit, np.zeros(arms)
+    )
+
+
+@kernel
+def restart(filters: Any) -> None:
+    """Forget everything, in place."""
+    filters.mean[:, :] = 0.0
+    filters.own[:, :] = 0.0
+    filters.common[:, :] = 0.0
+    filters.score[:] = 0.0
+    filters.known[:] = 0.0
+    filters.misfit[:, :] = 0.0
+    filters.seen[:] = 0.0
+
+
+@kernel
+def take_in(filters: Any, response: Any, noise: Any, outcomes: Any, fade: float) -> None:
+    """One period: the means take their steps, then the outcomes are taken in and the filters scored.
+
+    `response` is A^c and `noise` the variance of an outcome, (filters or 1, arms); `outcomes` one per arm, NaN where
+    there is none. Scores are multiplied by `fade` before the new one is added.
+    """
+    size, arms = filters.mean.shape
+    mean = filters.mean
+    seen = 1.0 - np.isnan(outcomes)
+    outcome = np.zeros(arms)
+    for arm in range(arms):
+        if seen[arm] > 0.0:
+            outcome[arm] = outcomes[arm]
+    taken = seen * filters.known
+    typical = np.sqrt((mean * mean).sum(axis=1) / max(filters.known.sum(), 1.0)).reshape((size, 1))
+    scale = filters.known * (np.abs(mean) + _LEAST_SCALE * typical)
+    common = filters.common
+    own = filters.own + (filters.q_own * scale) ** 2
+    if filters.q_common[size - 1, 0] > 0.0:
+        step = filters.q_common * filters.known * mean
+        difference = (common * common).sum(axis=1) - (step * step).sum(axis=1)
+        cross = (common * step).sum(axis=1)
+        # The larger eigenvalue of the two directions' products, and its vector (cosine, sine).
+        angle = 0.5 * np.arctan2(2.0 * cross, difference)
+        cosine, sine = np.cos(angle).reshape((size, 1)), np.sin(angle).reshape((size, 1))
+        rest = cosine * step - sine * common
+        common = cosine * common + sine * step
+        own = own + rest * rest
+    error = taken * (outcome - response * mean)
+    variance = response * response * own + noise
+    loading = response * common
+    weighted = taken * loading / variance
+    precision = 1.0 + (weighted * loading).sum(axis=1)
+    shift = ((weighted * error).sum(axis=1) / precision).reshape((size, 1))
+    kept = 1.0 - taken * (1.0 - noise / variance)
+    first = seen - taken
+    inverse = first / response
+    filters.mean[:, :] = mean + response * own / variance * error + common * kept * shift + inverse * outcome
+    filters.common[:, :] = common * kept / np.sqrt(precision).reshape((size, 1))
+    filters.own[:, :] = own * kept + inverse * inverse * noise
+    squares = (error - taken * loading * shift) ** 2 / variance
+    filters.misfit[:, :] = fade * filters.misfit + np.minimum(squares, _LARGEST_MISFIT)
+    filters.seen[:] = fade * filters.seen + taken
+    filters.known[:] = np.maximum(filters.known, seen)
+    spread = (taken * np.log(variance)).sum(axis=1) + np.log(precision)
+    surprise = np.log(1.0 + squares / _DEGREES).sum(axis=1) + np.log(1.0 + shift[:, 0] ** 2 / _DEGREES)
+    filters.score[:] = fade * filters.score - 0.5 * (spread + (_DEGREES + 1.0) * surprise)
+
+
+@when_compiled(take_in)
+def _take_in_by_loops(filters: Any, response: Any, noise: Any, outcomes: Any, fade: float) -> None:
+    """`take_in`, filter by filter and arm by arm."""
+    mean, own, common, misfit = filters.mean, filters.own, filters.common, filters.misfit
+    known, seen, score = filters.known, filters.seen, filters.score
+    q_commons, q_owns = filters.q_common, filters.q_own
+    size, arms = mean.shape
+    inverse, error, taken = np.empty(arms), np.empty(arms), np.empty(arms)
+    arms_known = 0.0
+    for arm in range(arms):
+        arms_known += known[arm]
+        taken[arm] = 0.0 if math.isnan(outcomes[arm]) else known[arm]
+    for index in range(size):
+        law = index if len(response) > 1 else 0
+        typical, before, steps, cross = 0.0, 0.0, 0.0, 0.0
+        q_common, q_own = q_commons[index, 0], q_owns[index, 0]
+        for arm in range(arms):  # the mean of an unknown arm is 0
+            typical += mean[index, arm] * mean[index, arm]
+            before += common[index, arm] * common[index, arm]
+            cross += common[index, arm] * mean[index, arm]
+        steps = q_common * q_common * typical
+        cross *= q_common
+        typical = _LEAST_SCALE * math.sqrt(typical / max(arms_known, 1.0))
+        cosine, sine = 1.0, 0.0
+        if q_common > 0.0:
+            # Half the angle of (difference, 2·cross), by its cosine.
+            difference = before - steps
+            length = math.sqrt(difference * difference + 4.0 * cross * cross)
+            double = difference / length if length > 0.0 else 1.0
+            cosine = math.sqrt(max(0.5 * (1.0 + double), 0.0))
+            sine = math.copysign(math.sqrt(max(0.5 * (1.0 - double), 0.0)), cross)
+        for arm in range(arms):
+            misfit[index, arm] *= fade
+            step = q_own * known[arm] * (abs(mean[index, arm]) + typical)
+            along = q_common * mean[index, arm]
+            rest = cosine * along - sine * common[index, arm]
+            common[index, arm] = cosine * common[index, arm] + sine * along
+            own[index, arm] += step * step + rest * rest
+            inverse[arm] = taken[arm] / (response[law, arm] * response[law, arm] * own[index, arm] + noise[law, arm])
+        precision, shift = 1.0, 0.0
+        for arm in range(arms):
+            error[arm] = 0.0
+            if taken[arm] > 0.0:
+                error[arm] = outcomes[arm] - response[law, arm] * mean[index, arm]
+                loading = response[law, arm] * common[index, arm]
+                weighted = loading * inverse[arm]
+                precision += weighted * loading
+                shift += weighted * error[arm]
+        shift /= precision
+        shrink = 1.0 / math.sqrt(precision)
+        surprise, product, spread = 0.0, 1.0 + shift * shift / _DEGREES, 1.0 / precision
+        for arm in range(arms):
+            if taken[arm] > 0.0:
+                kept = noise[law, arm] * inverse[arm]
+                rest = error[arm] - response[law, arm] * common[index, arm] * shift
+                square = rest * rest * inverse[arm]
+                gain = response[law, arm] * own[index, arm] * inverse[arm]
+                mean[index, arm] += gain * error[arm] + common[index, arm] * kept * shift
+                common[index, arm] *= kept * shrink
+                own[index, arm] *= kept
+                misfit[index, arm] += min(square, _LARGEST_MISFIT)
+                # Products, of which one logarithm is taken when they grow large or small.
+                product *= 1.0 + square * (1.0 / _DEGREES)
+                spread *= inverse[arm]
+                if not (1e-100 < spread < 1e100 and product < 1e40):
+                    surprise += math.log(product * product * product * product) - math.log(spread)
+                    product, spread = 1.0, 1.0
+            elif math.isnan(outcomes[arm]):
+                mean[index, arm] += common[index, arm] * shift
+                common[index, arm] *= shrink
+            else:
+                mean[index, arm] = outcomes[arm] / response[law, arm]
+                own[index, arm] = noise[law, arm] / (response[law, arm] * response[law, arm])
+                common[index, arm] = 0.0
+        product *= product
+        surprise += math.log(product * product / spread)
+        score[index] = fade * score[index] - 0.5 * surprise
+    for arm in range(arms):
+        seen[arm] *= fade
+        if not math.isnan(outcomes[arm]):
+            seen[arm] += known[arm]
+            known[arm] = 1.0
+
+
+@large_kernel
+def weights_of(filters: Any, period: int) -> Any:
+    """How much each filter counts after this period, adding up to 1: exp(score), with the advantages above.
+
+    What moves a little is as good as still, and not to be taken for it costs: the still world counts whole from a
+    probability of one half on.
+    """
+    score = filters.score
+    weights = np.empty(len(score))
+    largest, total = -math.inf, 0.0
+    advantage = STILL_ADVANTAGE + min(math.log1p(period / _PERIODS_OF_GROWTH), _LARGEST_GROWTH)
+    misfit, seen, q_own, outcomes = filters.misfit, filters.seen, filters.q_own, 0.0
+    for arm in range(len(seen)):
+        outcomes += seen[arm]
+    for index in range(len(score)):
+        weights[index] = score[index]
+        if index == 0:
+            weights[index] += advantage
+        elif q_own[index, 0] == 0.0:
+            weights[index] += COMMON_ADVANTAGE
+        ratio = 0.0
+        for arm in range(len(seen)):
+            ratio += misfit[index, arm]
+        if outcomes > 0.0:
+            ratio = max(ratio / outcomes, _SMALLEST_RATIO)
+            weights[index] += _PROFILED * outcomes * (ratio - 1.0 - math.log(ratio))
+        largest = max(largest, weights[index])
+    for index in range(len(score)):
+        weights[index] = math.exp(weights[index] - largest)
+        total += weights[index]
+    first = weights[0] / total  # the still world
+    part = min(max((first - _MOVES_BELOW) / (_STILL_ABOVE - _MOVES_BELOW), 0.0), 1.0)
+    part = part * part * (3.0 - 2.0 * part)
+    rest = 0.0
+    for index in range(1, len(score)):
+        weights[index] /= max(total - weights[0], _SMALLEST)
+        weights[index] = weights[index] if weights[index] > _LEAST_WEIGHT else 0.0
+        rest += weights[index]
+    for index in range(1, len(score)):
+        weights[index] *= (1.0 - part) / max(rest, _SMALLEST)
+    weights[0] = part if len(score) > 1 else 1.0
+    return weights
+
+
+@kernel
+def mixture(filters: Any, weights: Any, means: Any, variances: Any, contrasts: Any) -> None:
+    """Write what all filters together believe: the means, their variances, and those that matter for a comparison.
+
+    What all arms have in common, in proportion to their means, changes no comparison: `contrasts` are the variances
+    without it.
+    """
+    means[:] = weights @ filters.mean
+    square = max(means @ means, _SMALLEST)
+    away, common, own = filters.mean - means, filters.common, weights @ filters.own
+    variances[:] = own + weights @ (common * common + away * away)
+    common = common - np.outer(common @ means / square, means)
+    away = away - np.outer(away @ means / square, means)
+    contrasts[:] = own + weights @ (common * common + away * away)
+
+
+@when_compiled(mixture)
+def _mixture_by_loops(filters: Any, weights: Any, means: Any, variances: Any, contrasts: Any) -> None:
+    """`mixture`, filter by filter."""
+    mean, own, common = filters.mean, filters.own, filters.common
+    arms, square = len(means), 0.0
+    for arm in range(arms):
+        means[arm] = variances[arm] = contrasts[arm] = 0.0
+        for index in range(len(weights)):
+            means[arm] += weights[index] * mean[index, arm]
+        square += means[arm] * means[arm]
+    square = max(square, _SMALLEST)
+    for index in range(len(weights)):
+        if weights[index] > 0.0:
+            shared, shifted = 0.0, 0.0
+            for arm in range(arms):
+                shared += common[index, arm] * means[arm]
+                shifted += (mean[index, arm] - means[arm]) * means[arm]
+            shared /= square
+            shifted /= square
+            for arm in range(arms):
+                away = mean[index, arm] - means[arm]
+                variances[arm] += weights[index] * (own[index, arm] + common[index, arm] ** 2 + away * away)
+                away -= shifted * means[arm]
+                across = common[index, arm] - shared * means[arm]
+                contrasts[arm] += weights[index] * (own[index, arm] + across * across + away * away)
+
+
+# How the world moves, by index: the relative step of an arm alone, its 95% interval, the step that all have in
+# common, the probability that nothing moves, and whether it is learned.
+STEP, STEP_LOW, STEP_HIGH, COMMON_STEP, STILL, LEARNED = range(6)
+MOTIONS = 6
+
+
+@large_kernel
+def motion_of(filters: Any, weights: Any, motion: Any) -> None:
+    """Write how the world moves, as the filters together have it; steps are means in the square."""
+    q_own, q_common = filters.q_own, filters.q_common
+    motion[:] = 0.0
+    for index in range(len(weights)):
+        own, common = q_own[index, 0], q_common[index, 0]
+        motion[STEP] += weights[index] * own * own
+        motion[COMMON_STEP] += weights[index] * common * common
+        if own == 0.0 and common == 0.0:
+            motion[STILL] = weights[index]
+        below = 0.0
+        for other in range(len(weights)):
+            if q_own[other, 0] < own:
+                below += weights[other]
+        motion[STEP_LOW] = max(motion[STEP_LOW], own) if below < 0.025 else motion[STEP_LOW]
+        motion[STEP_HIGH] = max(motion[STEP_HIGH], own) if below < 0.975 else motion[STEP_HIGH]
+    motion[STEP], motion[COMMON_STEP] = math.sqrt(motion[STEP]), math.sqrt(motion[COMMON_STEP])
+    motion[LEARNED] = 1.0 if len(weights) > 1 else 0.0

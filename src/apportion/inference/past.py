@@ -1,0 +1,238 @@
+"""The outcomes of a campaign as `Auto` learns from them: in any order, late or corrected, to the last bit."""
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from apportion._common import validation
+from apportion._common.compiled import compiled
+from apportion.errors import IncompatibleState
+from apportion.inference.learner import (
+    DONE,
+    FIT,
+    NEXT,
+    PRESENT,
+    Knowledge,
+    Learning,
+    catch_up,
+    fit_from_sums,
+    known_by,
+    longest_interval,
+    next_fit,
+    recent_periods,
+)
+from apportion.model.exact_sums import Statistics, accumulate, check_outcomes, rounded, with_rest
+from apportion.model.sums import GRID_FIELDS, MANY_ARMS, Floats, Grid, GridSums
+
+# After so many periods without any outcome time passes without them.
+_LONGEST_WAIT = 30
+_NEVER = -1  # no fit yet, or none that holds
+# What a filter knows, and so what is kept of it before a period that may still change.
+_CHANGING = ("mean", "own", "common", "score", "known", "misfit", "seen")
+
+
+class LearnedPast:
+    """All outcomes: the exact sums of those up to the last fit, and the last periods one by one.
+
+    What is learned is a function of these outcomes alone (`inference.learner`). It is worked out when it is asked
+    for, from the last period that nothing has changed since; so the usual outcome, of the present period, costs one
+    step, and one of long ago a fit.
+    """
+
+    half_life: float | None = None  # it learns its own
+
+    def __init__(self, arms: int, kind: Learning) -> None:
+        self.kind = kind
+        self.period = 0
+        self._sums = Statistics(arms, kind.grid)
+        self._learner = kind.new(arms)
+        self._spent = self._sums.spent.copy()  # of all outcomes, settled or not
+        self._before: tuple[int, dict[str, Floats]] | None = None  # the filters as they were after an earlier period
+        self._settled = 0  # the period up to which `_sums` goes
+        self._known: Knowledge | None = None
+
+    @property
+    def arms(self) -> int:
+        """How many arms there are."""
+        return self._sums.arms
+
+    @property
+    def b(self) -> Any:
+        """The exponents that sums are taken at."""
+        return self.kind.grid.b
+
+    @property
+    def c(self) -> Any:
+        """The exponents of the mean that sums are taken at."""
+        return self.kind.grid.c
+
+    def advance(self, periods: int = 1) -> None:
+        """Let time pass."""
+        for _ in range(validation.whole("periods", periods, low=0)):
+            self._known = None
+            self._settle()  # or a row would be written over that is not in the sums
+            self.period += 1
+            amounts, outcomes = self._row(self.period)
+            amounts[:], outcomes[:] = 0.0, math.nan
+
+    def _settle(self) -> None:
+        """Bring to the sums what the fits that are due learn from."""
+        due = self._due(self.period)
+        for period in range(self._settled + 1, due + 1):
+            self._sums.update(*self._row(period))
+        self._settled = due
+
+    def _due(self, last: int) -> int:
+        """The period of the last fit that is due after period `last`."""
+        due = self._settled
+        while (after := next_fit(due, self.arms, longest_interval(self.arms))) <= last:
+            due = after
+        return due
+
+    def _last(self) -> int:
+        """The last period that is over: one with an outcome, or so long ago that none is waited for."""
+        last = self.period
+        while last > max(0, self.period - _LONGEST_WAIT) and np.isnan(self._row(last)[1]).all():
+            last -= 1
+        return last
+
+    def _row(self, period: int) -> tuple[Floats, Floats]:
+        row = period % len(self._learner.amounts)
+        return self._learner.amounts[row], self._learner.outcomes[row]
+
+    def update(self, amounts: ArrayLike, outcomes: ArrayLike, period: int | None = None) -> None:
+        """Take in outcomes of a period, one per arm; NaN, or an amount of 0, means that nothing was observed."""
+        self._change(amounts, outcomes, period, taken_back=False)
+
+    def revert(self, amounts: ArrayLike, outcomes: ArrayLike, period: int | None = None) -> None:
+        """Take back outcomes that `update` took in with the same arguments, exactly."""
+        self._change(amounts, outcomes, period, taken_back=True)
+
+    def _change(self, amounts: ArrayLike, outcomes: ArrayLike, period: int | None, *, taken_back: bool) -> None:
+        when = self.period if period is None else period
+        amount, outcome = np.asarray(amounts, dtype=np.float64), np.asarray(outcomes, dtype=np.float64)
+        if when <= self._settled:
+            (self._sums.revert if taken_back else self._sums.update)(amount, outcome)
+        else:
+            check_outcomes(amount, outcome, self.arms)
+        observed = (amount > 0.0) & ~np.isnan(outcome)
+        self._spend(np.where(observed, -amount if taken_back else amount, 0.0))
+        if when > self._settled - recent_periods(self.arms) and observed.any():
+            spent, came = self._row(when)
+            spent[observed] = 0.0 if taken_back else amount[observed]
+            came[observed] = math.nan if taken_back else outcome[observed]
+        self._stale(when)
+
+    def _spend(self, amounts: Floats) -> None:
+        self._spent = with_rest(self._spent, accumulate(self._spent, amounts))
+
+    def _stale(self, period: int) -> None:
+        """What was learned from `period` on is to be worked out again."""
+        self._known = None
+        clock, before = self._learner.clock, self._before
+        if clock[FIT] < period <= clock[DONE] and before is not None and before[0] < period:
+            clock[DONE] = before[0]
+            for name, values in before[1].items():
+                getattr(self._learner.filters, name)[...] = values
+        elif period <= max(clock[DONE], 0):
+            clock[FIT], self._before = _NEVER, None
+
+    def give_sigma(self, levels: Floats) -> None:
+        """Learn with these σ_i from now on; 0 where they are to be learned."""
+        if not np.array_equal(levels, self._learner.given):
+            self._learner.given[:] = levels
+            self.kind = self.kind._replace(sigma=tuple(levels.tolist()) if levels.any() else ())
+            self._stale(0)
+
+    def add_arms(self, arms: int = 1) -> None:
+        """Make room for arms that nothing is known about, after those there are."""
+        old = self._learner
+        self._sums.add_arms(arms)
+        kind = self.kind if len(self.kind.sigma) < 2 else self.kind._replace(sigma=())
+        self._learner, self._before, self._known = kind.new(self.arms), None, None
+        self._learner.clock[FIT] = _NEVER
+        self._spent = np.concatenate([self._spent, np.zeros((len(self._spent), arms))], axis=1)
+        for period in range(max(1, self.period + 1 - len(self._learner.amounts)), self.period + 1):
+            for new, known in zip(self._row(period), (old.amounts, old.outcomes)):
+                new[: known.shape[1]] = known[period % len(known)]
+
+    def sums(self) -> Knowledge:
+        """What is known, as of the present period."""
+        if self._known is None:
+            self._known = self._learn()
+        return self._known
+
+    def _learn(self) -> Knowledge:
+        learner, clock = self._learner, self._learner.clock
+        clock[PRESENT] = self.period + 1  # rows are this past's to clear
+        fit, step = (compiled(each) if self.arms >= MANY_ARMS else each for each in (fit_from_sums, catch_up))
+        with np.errstate(all="ignore"):
+            last = self._last()
+            if (due := self._due(last)) and clock[FIT] != due:
+                exact = self._sums_until(due)
+                for name in GridSums._fields[GRID_FIELDS:]:
+                    getattr(learner.grid, name)[...] = getattr(exact, name)
+                fit(learner, min(due, last))
+                clock[FIT], clock[DONE], self._before = due, min(due, last), None
+            clock[NEXT] = self.period + 2  # fits are begun here, with exact sums
+            if clock[DONE] < last - 1:
+                step(learner, last)
+            if clock[DONE] < last:
+                filters = learner.filters
+                self._before = int(clock[DONE]), {name: getattr(filters, name).copy() for name in _CHANGING}
+                step(learner, last + 1)
+            known = (compiled(known_by) if self.arms >= MANY_ARMS else known_by)(learner)
+        # Of its own arrays: the learner goes on, and an earlier split explains itself from what was known then.
+        return known._replace(law=known.law.copy(), sigma=known.sigma.copy(), resource=rounded(self._spent))
+
+    def _sums_until(self, period: int) -> GridSums:
+        """The exact sums of all periods up to this one."""
+        sums = self._sums
+        if period > self._settled:
+            sums = Statistics.from_dict(sums.to_dict())
+            for later in range(self._settled + 1, period + 1):
+                sums.update(*self._row(later))
+        found: GridSums = sums.sums()
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON: the exact sums, and the outcomes of the last periods; what was learned follows."""
+        first = max(1, self._settled + 1 - recent_periods(self.arms))
+        rows = [
+            {
+                "period": period,
+                "amounts": self._row(period)[0].tolist(),
+                "outcomes": [None if math.isnan(value) else value for value in self._row(period)[1].tolist()],
+            }
+            for period in range(first, self.period + 1)
+            if not np.isnan(self._row(period)[1]).all()
+        ]
+        kind = {"c": self.kind.grid.c, "b": self.kind.grid.b, "moving": self.kind.moving, "sigma": self.kind.sigma}
+        sums = self._sums.in_order().to_dict()
+        return {"learned": kind, "period": self.period, "settled": self._settled, "sums": sums, "rows": rows}
+
+    @classmethod
+    def from_dict(cls, state: dict[str, Any]) -> Self:
+        """The past that `to_dict` wrote."""
+        saved = state["learned"]
+        grid = Grid(tuple(saved["c"]), tuple(saved["b"]))
+        sums = Statistics.from_dict(state["sums"])
+        restored = cls(sums.arms, Learning(grid, validation.flag("moving", saved["moving"]), tuple(saved["sigma"])))
+        restored.period = validation.whole("period", state["period"], low=0)
+        restored._settled = validation.whole("settled", state["settled"], low=0, high=restored.period)
+        restored._sums, restored._spent = sums, sums.spent.copy()
+        restored._learner.clock[FIT] = _NEVER
+        for row in state["rows"]:
+            period = validation.whole("period", row["period"], low=1, high=restored.period)
+            amounts, outcomes = restored._row(period)
+            amounts[:] = row["amounts"]
+            outcomes[:] = np.array(row["outcomes"], dtype=np.float64)
+            if not (np.isfinite(amounts) & (amounts >= 0.0)).all() or np.isinf(outcomes).any():
+                raise IncompatibleState("The saved state is damaged: it has outcomes that cannot be.")
+            if period > restored._settled:
+                restored._spend(np.where(np.isnan(outcomes), 0.0, amounts))
+        if sums._kind != grid:
+            raise IncompatibleState("The saved state is damaged: its sums are of another law.")
+        return restored
