@@ -4,7 +4,7 @@ FROM python:3.11-slim
 WORKDIR /build
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY src ./src
-RUN pip install --no-cache-dir --constraint constraints.txt ".[web,postgres]" && rm -rf /build
+RUN pip install --no-cache-dir --constraint constraints.txt ".[web,postgres,excel]" && rm -rf /build
 
 # Nothing here needs to be root. Campaigns in SQLite, if no APPORTION_DB is given, go into the volume.
 RUN useradd --create-home --uid 1000 apportion && mkdir /data && chown apportion /data

@@ -32,6 +32,10 @@ class Conflict(ApportionError):
     """The request contradicts what is already recorded. Nothing was changed."""
 
 
+class Unconfirmed(Conflict):
+    """Something that looks like a slip was not confirmed. Nothing was changed; confirmed, it is done."""
+
+
 class Infeasible(ApportionError, ValueError):
     """No split satisfies the bounds. The message names the arms."""
 

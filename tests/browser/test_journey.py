@@ -2,8 +2,10 @@
 
 import csv
 import io
+from datetime import datetime
 
 import numpy as np
+import openpyxl
 import pytest
 from playwright.sync_api import expect
 
@@ -183,12 +185,12 @@ def test_wizard_with_a_history(ready, db, tmp_path):
     page, at = ready.go("/new"), ready.at
     page.get_by_label("Name", exact=True).fill("from history")
     page.get_by_label("Budget per period").fill("500")
-    at("choice-history").check()
-    with ready.refusal(422):
-        at("history-file").set_input_files(bad)
-        at("measure").click()
-        expect(at("error")).to_contain_text("amount")
+    at("history-file").set_input_files(bad)
+    expect(at("look-problem")).to_contain_text("Choose the column of the date")
     at("history-file").set_input_files(good)
+    expect(at("look-notes")).to_contain_text("120 rows, 60 dates in date order, from 2026-01-01 to 2026-03-04.")
+    expect(at("file-rows").locator("tbody tr")).to_have_count(6)
+    at("choice-history").check()
     at("measure").click()
     expect(at("fit-result")).to_contain_text("history.csv says: b = 0.")
     expect(at("arm").nth(0)).to_have_value("mail")
@@ -197,13 +199,53 @@ def test_wizard_with_a_history(ready, db, tmp_path):
     expect(at("preview-sentence").first).to_be_visible()
     expect(page.locator("#preview-shares .scatterlayer .trace")).to_have_count(2)
     accessible(page)
-    at("take-in").check()
+    expect(at("take-in")).to_be_checked()
     ready.follow(at("create").click)
-    expect(at("flash")).to_contain_text("120 rows of history.csv were taken in")
+    expect(at("flash")).to_contain_text("120 rows of history.csv were taken in, as 60 splits")
     expect(at("leader")).to_contain_text("mail")
     assert Campaign.open("from history", db).period == 60
     ready.follow(at("ask").click)
     expect(at("ticket", ticket=61)).to_be_visible()
+
+
+def test_a_workbook_as_people_have_it(ready, db, tmp_path):
+    book = openpyxl.Workbook()
+    book.active.title = "Notes"
+    book.active.append(("What", "Why"))
+    sheet = book.create_sheet("Spend")
+    sheet.append(("Day", "Channel", "Cost", "Clicks", "Sales"))
+    for day in range(1, 29):
+        sheet.append((datetime(2026, 2, day), "mail", "€ 1.200,50", day, 900 + day))
+        sheet.append((datetime(2026, 2, day), "mail", 100, 0, None))
+        sheet.append((datetime(2026, 2, day), "print", 0 if day % 7 == 0 else 250, 1, 300 - day))
+    book.save(tmp_path / "spend.xlsx")
+    campaign = Campaign.create("book", ("mail",), budget=1000, db=db, b=0.5, sigma=2.0, seed=4)
+
+    page, at = ready.go("/campaigns/book"), ready.at
+    at("import-link").click()
+    at("history-file").set_input_files(tmp_path / "spend.xlsx")
+    expect(at("sheet")).to_have_value("Spend")
+    at("sheet").select_option("Notes")
+    expect(at("look-problem")).to_be_visible()
+    at("sheet").select_option("Spend")
+    expect(at("column-amount")).to_have_value("Cost")
+    expect(at("column-outcome")).to_have_value("Sales")
+    expect(at("look-notes")).to_contain_text("84 rows, 28 dates")
+    at("column-outcome").select_option("Clicks")
+    at("file-period").select_option("week")
+    expect(at("look-notes")).to_contain_text("84 rows, 5 weeks in date order, from 2026-01-26 to 2026-02-23.")
+    at("column-outcome").select_option("Sales")
+    expect(at("look-notes")).to_contain_text("Rows of one week and arm were summed")
+    accessible(page)
+    with ready.refusal(422):
+        at("import").click()
+        expect(at("error")).to_contain_text("arm 'print' is not known; the arms are mail.")
+    at("history-file").set_input_files(tmp_path / "spend.xlsx")
+    expect(at("look-notes")).to_contain_text("5 weeks")
+    at("add-arms").check()
+    ready.follow(at("import").click)
+    expect(at("flash")).to_contain_text("84 rows of spend.xlsx were taken in, as 5 splits.")
+    assert (campaign.period, [arm.name for arm in campaign.arms]) == (5, ["mail", "print"])
 
 
 def test_two_browsers_see_each_other_live(visit, served, db):

@@ -60,9 +60,9 @@ def simulated(visit):
     for name, value in (("horizon", "1000"), ("replications", "40"), ("seed", "1")):
         visit.at(f"lab-{name}").fill(value)
     visit.at("lab-run").click()
-    expect(visit.at("lab-table")).to_be_visible(timeout=120_000)
+    expect(visit.at("lab-table")).to_be_visible(timeout=600_000)
     visit.at("transition").scroll_into_view_if_needed()
-    expect(visit.at("transition-summary")).not_to_be_empty(timeout=120_000)
+    expect(visit.at("transition-summary")).not_to_be_empty(timeout=600_000)
     visit.page.evaluate("document.activeElement.blur()")
 
 

@@ -9,10 +9,10 @@ import pytest
 import apportion as ap
 from apportion.campaigns.files import restore_json
 from apportion.campaigns.forecast import backtest, forecast
-from apportion.campaigns.history_files import Observation
 from apportion.campaigns.report import campaign_page
 from apportion.campaigns.status import expected_regret, marginal_heading, return_heading
 from apportion.campaigns.tables import split_rows, status_rows
+from apportion.inference.history import Observation
 from apportion.model.response import best_values, optimal_split, value
 
 ARMS = ("search", "social", "video")
@@ -57,17 +57,15 @@ def test_c_and_sigma_are_settings_that_the_policy_is_told(bent, tmp_path):
     assert restore_json(bent.export(), name="again", db=tmp_path / "bent.db").settings == bent.settings
 
 
-def test_a_campaign_that_says_nothing_of_c_keeps_to_proportion(tmp_path):
+def test_a_campaign_that_says_nothing_of_c_learns_it(tmp_path):
     plain = ap.Campaign.create("plain", ARMS, budget=100, db=tmp_path / "plain.db")
     assert (plain.settings.c, plain.settings.policy) == (1.0, "Auto")
     assert plain.events()[0].payload["options"]["c"] is None
-    before = plain.state()
-    with pytest.raises(ap.InvalidValue, match=r"^`c` must be 1, .*Recommended.*; got 0\.7\.$"):
-        plain.change(c=0.7)
-    with pytest.raises(ap.InvalidValue, match=r"^`c` must be 1, .*Recommended"):
-        ap.Campaign.create("auto", ARMS, budget=100, c=0.7, db=tmp_path / "plain.db")
-    assert ap.Campaign.names(tmp_path / "plain.db") == ("plain",)
-    assert (plain.state(), plain.version) == (before, 1)
+    assert "c" in plain.beliefs().learned.names
+    assert plain.change(c=0.7).c == 0.7
+    assert "c" not in plain.beliefs().learned.names
+    assert plain.change(c=None).c == 1.0
+    assert "c" in plain.beliefs().learned.names
     assert plain.change(c=0.7, policy="recommended", sigma=2.0).c == 0.7
     assert plain.change(c=None).c == 1.0
     assert plain.change(policy="auto", b=None, sigma=None).policy == "Auto"
@@ -87,11 +85,8 @@ def test_another_c_counts_all_outcomes_again(bent, tmp_path):
     assert bent.change(c=C).c == C
     assert bent.beliefs().columns() == before.columns()
     assert bent.check().exact
-    for name in ("odds", "auto"):
-        with pytest.raises(ap.InvalidValue, match="knows returns in proportion"):
-            bent.change(policy=name, **({"sigma": 1.0} if name == "auto" else {}))
-    with pytest.raises(ap.InvalidValue, match=r"^`sigma` must be one number, .*Recommended takes one for each"):
-        bent.change(policy="auto", c=None)
+    with pytest.raises(ap.InvalidValue, match="knows returns in proportion"):
+        bent.change(policy="odds")
     assert bent.settings.policy == "Recommended"
     assert bent.change(policy="odds", c=1.0).policy == "Odds"
     assert bent.settings.sigma == SIGMA
@@ -185,7 +180,7 @@ def test_a_backtest_takes_the_law_from_the_history():
     assert found.c == pytest.approx(0.5, abs=0.1)
     assert 5 < found.sigma["b"] / found.sigma["a"] < 20
     assert [row.policy for row in found.policies] == ["Recommended", "Thompson", "Uniform"]
-    linear = backtest(bent_history(sigma=(0.1, 1.0)), worlds=6, policies=("recommended", "odds", "auto"))
+    linear = backtest(bent_history(sigma=(0.1, 1.0)), worlds=6, policies=("recommended", "odds"))
     assert linear.policies[0].regret < min(row.regret for row in linear.policies[1:])
     straight = backtest(bent_history(c=1.0), worlds=2)
     assert (straight.c, straight.policies[0].policy) == (1.0, "Odds")

@@ -8,7 +8,7 @@ from tests.cli.commands import run
 import apportion as ap
 from apportion.campaigns.files import restore_json
 from apportion.campaigns.forecast import backtest
-from apportion.campaigns.history_files import Observation
+from apportion.inference.history import Observation
 
 ARMS = ("search", "social", "video")
 PAID = {"search": 1.0, "social": 0.1, "video": 0.2}
@@ -59,10 +59,10 @@ def test_the_change_of_a_share_is_limited(sqlite):
 def test_a_long_campaign_with_corrections_is_rebuilt_bit_for_bit(sqlite):
     campaign = begin(sqlite, change=0.2)
     play(campaign, 40)
-    campaign.amend(30, {"search": 5.0}, {"search": 3000.0})
+    campaign.amend(30, {"search": 5.0}, {"search": 3000.0}, confirm=True)
     assert campaign.split(900).shares["search"] == pytest.approx(1.0, abs=1e-3)
     play(campaign, 20, budget=900)
-    campaign.amend(30, {"search": 5.0}, {"search": 3.0})
+    campaign.amend(30, {"search": 5.0}, {"search": 3.0}, confirm=True)
     state = json.loads(campaign.state().partition("\n")[2])["limits"]
     assert state["largest"][0] == max(
         line.amount for line in campaign.history() if line.arm == "search" and line.outcome

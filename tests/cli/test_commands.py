@@ -205,7 +205,7 @@ def test_every_command_that_reads_a_file_can_be_given_the_decimal_mark(tmp_path,
             "'budget'.",
         ),
         (
-            ("settings", "ads", "--c", "0.7"),
+            ("settings", "ads", "--policy", "odds", "--c", "0.7"),
             "`c` must be 1, as it knows returns in proportion to the amount only (Recommended, Matching and Thompson "
             "know others); got 0.7.",
         ),
@@ -291,7 +291,7 @@ def test_returns_that_diminish_and_a_noise_level_per_arm():
     machine("record", "bent", "search=60", "social=20")
     search = machine("split", "bent")["arms"][0]
     assert search["marginal"] == pytest.approx(0.6 * search["mean"] * search["amount"] ** -0.4)
-    shown = run("status", "bent").out
+    shown = run("status", "bent", "--details").out
     assert "Return of the next EUR" in " ".join(shown.split())
     assert "c = 0.6; σ = search: 4, social: 1." in shown
     assert machine("arms", "bent", "add", "radio", "--sigma", "2")[-1]["name"] == "radio"
@@ -331,6 +331,35 @@ def test_an_import_says_in_which_order_it_took_the_periods(ads, tmp_path):
     (tmp_path / "weeks.csv").write_text("date,arm,amount,outcome\nweek 2,search,60,66\nweek 1,search,40,20\n")
     order = machine("import", "ads", "weeks.csv")["order"]
     assert order == "in file order, from week 2 to week 1, as 'week 2' is not read as a date"
+
+
+def test_every_command_that_reads_a_table_reads_it_the_same_way(ads, tmp_path):
+    rows = [
+        (f"{day:02d}.01.2026", arm, f"€ {day},50", day + day % 3)
+        for day in range(1, 29)
+        for arm in ("search", "social")
+    ]
+    head = "Datum;Kanal;Kosten;Umsatz\n"
+    text = head + "".join(";".join(map(str, row)) + "\n" for row in rows)
+    (tmp_path / "werbung.csv").write_bytes(text.encode("cp1252"))
+    named = ("werbung.csv", "--date-column", "Datum", "--arm-column", "Kanal", "--amount-column", "Kosten",
+             "--outcome-column", "Umsatz", "--period", "week")  # fmt: skip
+    notes = ["The text was read as Windows-1252.", "Rows of one week and arm were summed: 56 rows became 10."]
+    assert machine("fit", *named, "--c", "1")["notes"] == notes
+    tested = machine("backtest", *named, "--worlds", "2", "--policies", "uniform")
+    assert (tested["periods"], tested["notes"]) == (5, notes)
+    done = run("import", "ads", *named)
+    assert done.out.splitlines() == [
+        "56 rows on 5 weeks were imported from werbung.csv, in date order, from 2025-12-29 to 2026-01-26.", *notes,
+    ]  # fmt: skip
+    study = ("--kits", "10", "--days", "5", "--mean-days", "1", "--runs", "2", "--decimal", "comma")
+    refused = run("study", "replay", *named, *study)
+    assert "outcomes from 0 to their amount" in refused.err  # it was read: more came back than was spent
+    (tmp_path / "werbung.csv").write_text(head + "01.01.2026;search;x;1\n32.01.2026;search;1;1\n01.01.2026;;1;y\n")
+    for command in (("import", "ads"), ("fit",), ("backtest",), ("study", "replay")):
+        done = run(*command, *named)
+        assert done.code == 2
+        assert [line.partition(":")[0] for line in done.err.splitlines()] == ["Row 2", "Row 3", "Row 4", "Row 4"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

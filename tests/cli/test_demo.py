@@ -29,7 +29,8 @@ def test_a_season_in_the_database_is_the_season_of_the_averages(scenario, folder
     alone = play_season(scenario, policy, seed=11)
     assert np.array_equal(season.played.amounts, alone.played.amounts)
     assert np.array_equal(season.played.outcomes, alone.played.outcomes, equal_nan=True)
-    assert season.beliefs == alone.beliefs
+    # By their texts: the return of the next unit is NaN where an arm got nothing.
+    assert repr(dict(season.beliefs)) == repr(dict(alone.beliefs))
     assert (found.ok, found.exact, found.tickets) == (True, True, scenario.periods)
     assert found.events == 1 + 2 * scenario.periods  # its creation; then a split and its outcomes every period
     assert os.listdir(folder) == []

@@ -63,14 +63,18 @@ def test_the_amounts_of_a_status_are_called_what_they_are():
             ticket, {"search": 900.0, "social": 700.0, "video": None}, {"search": 2000, "social": 2000, "video": 1000}
         )
     shown = run("status", "ads").out
-    assert "spent" not in shown
-    assert "Spent, with results" in shown
-    assert re.search(r"search .* 8,000 ", shown)
+    assert all(word in shown for word in ("spent EUR", "came back", "return so far", "estimated return per EUR"))
+    assert re.search(r"search .* 8,000 .* 3,600 .* 0.450 ", shown)
+    assert re.search(r"all .* 20,000 .* 6,400 .* 0.320 ", shown)
+    for statistics in ("σ", "b is", "Auto", "with results"):
+        assert statistics not in shown
+    assert "Spent, with results".lower() in run("status", "ads", "--details").out
     for change in ({"half_life": 4}, {"window": 2}):
         ads.change(**change)
-        shown = run("status", "ads").out
-        assert "Spent, still counting" in shown
-        assert not re.search(r"search .* 8,000 ", shown)
+        shown, stand = run("status", "ads", "--details").out.split("What the estimates stand on")
+        assert re.search(r"search .* 8,000 ", shown)
+        assert "spent, still counting" in stand
+        assert not re.search(r"search .* 8,000 ", stand)
     ads.change(window=None, unit=None)
     assert spent_heading(ads.settings) == "Spent, with results"
 
@@ -129,7 +133,7 @@ def test_a_status_on_a_terminal_of_80_columns():
     begun()
     shown = on_a_terminal(80, "status", "ads")
     assert max(map(len, shown)) <= 80
-    assert all(word in headings(shown).split() for word in ("Spent,", "EUR", "bounds", "range)"))
+    assert all(word in headings(shown).split() for word in ("spent", "EUR", "back", "range)"))
 
 
 def test_moments_are_called_utc():
@@ -167,7 +171,7 @@ def test_one_of_a_thing_is_not_called_many():
     ads = begun()
     ads.split()
     ads.record(1, {"search": 900.0, "social": 700.0, "video": 20.0})
-    assert "ads: Auto, 1 period\n" in re.sub(r" +\n", "\n", run("status", "ads").out)
+    assert "ads: 1 period\n" in re.sub(r" +\n", "\n", run("status", "ads").out)
     assert run("check", "ads").out == "3 events rebuilt; 1 snapshot agrees bit for bit.\n"
     shown = run("forecast", "ads", "--periods", "1", "--worlds", "1").out
     assert "the next 1 period " in shown
@@ -180,7 +184,7 @@ def test_a_mean_regret_outside_of_its_band_is_explained(capsys):
     rounding = PolicyForecast("Uniform", 900.0, 800.0, 1000.0, 1e-12, 0.0, 0.0)
     _show("Forecast", Forecast(10, 100, 50000.0, 0.75, 2.0, (inside, outside, rounding)), False)
     said = " ".join(capsys.readouterr().out.split())
-    assert "Regret of Thompson: the few (fewer than 1 of 20) that lose much raise the mean." in said
+    assert "Lost by Thompson: the few (fewer than 1 of 20) that lose much raise the mean." in said
     _show("Forecast", Forecast(10, 100, 50000.0, 0.75, 2.0, (inside,)), False)
     assert "raise" not in capsys.readouterr().out
 

@@ -16,14 +16,16 @@ from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 import numpy as np
+import openpyxl
 import pytest
 from tests.web.running import PATIENCE, service
 
 import apportion as ap
 from apportion.allocation.beliefs import Beliefs
 from apportion.campaigns.check import Check
-from apportion.campaigns.files import export_csv, export_json, export_log, import_history
+from apportion.campaigns.files import export_csv, export_json, export_log
 from apportion.campaigns.forecast import forecast
+from apportion.campaigns.importing import import_history
 from apportion.campaigns.protocol import CampaignVerbs
 from apportion.campaigns.status import Status
 from apportion.campaigns.storage.address import database_url
@@ -154,7 +156,7 @@ def test_a_life_over_the_service_is_the_same_as_on_file(client, place, sqlite, l
     assert isinstance(other, Status)
     assert same(tuple(one), tuple(other))
     assert same(one.beliefs, there.beliefs())
-    assert (other.beliefs.learned is None) == (life == "known")
+    assert other.beliefs.learned.sigma_given == (life == "known")
     assert (other.beliefs.level, there.beliefs(at=9).level) == (0.8, 0.95)
     assert same(here.beliefs(at=9), there.beliefs(at=9))
     assert here.beliefs_over_time(7)[-1][0] == here.period
@@ -197,6 +199,61 @@ def test_a_life_over_the_service_is_the_same_as_on_file(client, place, sqlite, l
     assert ap.Campaign.open(f"{life} again", db=place[1]).state() == kept.state()
     assert again.version == there.version
     assert client.restore(there.export("log"), f"{life} from a log").version == there.version
+
+
+def test_undo_and_the_campaign_as_a_whole_are_the_same_over_the_service(client, place, sqlite, tmp_path):
+    """Cancelled splits, an import undone, slips, and names: the same answers, errors and events."""
+    file = tmp_path / "past.csv"
+    file.write_text("date,arm,amount,outcome\n2026-01-01,search,60,30\n2026-01-01,radio,40,90\n")
+    here = ap.Campaign.create("undo", ARMS, db=sqlite, **OPTIONS)
+    there = client.create("undo", ARMS, **OPTIONS)
+    heard = {}
+    for campaign in (here, there):
+        said = heard[campaign] = []
+
+        def refused(verb, *given, said=said, **options):
+            with pytest.raises(ap.ApportionError) as error:
+                verb(*given, **options)
+            said.append((type(error.value), str(error.value)))
+
+        for back in (30.0, 32.0, 31.0, 29.0, 33.0):
+            campaign.record(campaign.split().ticket, {"search": back})
+        campaign.split()
+        said.append(campaign.split().unspent)
+        campaign.cancel(6)
+        refused(campaign.cancel, 1)
+        refused(campaign.record, 6, {"search": 1.0})
+        refused(campaign.record, 7, {"search": 5000.0})
+        campaign.record(7, {"search": 5000.0}, confirm=True)
+        refused(campaign.amend, 7, {"search": 1e6})
+        campaign.amend(7, {"search": 31.0})
+        campaign.import_history(file, add_arms=True)
+        said.append([record._replace(at="") for record in campaign.imports()])
+        said.append(campaign.undo_import(key="undo"))
+        said.append(campaign.undo_import(key="undo"))
+        refused(campaign.undo_import)
+        refused(campaign.undo_import, 3)
+        campaign.rename("undo 2")
+        said.append((campaign.name, campaign.status().name, type(campaign.clone("undo 3")) is type(campaign)))
+        refused(campaign.clone, "undo 3")
+        campaign.archive()
+        said.append(campaign.status().archived)
+        refused(campaign.split)
+    assert heard[here] == heard[there]
+    assert "undo 2" not in client.names()
+    assert "undo 2" in client.names(archived=True)
+    here.unarchive(), there.unarchive()
+    assert [(e.number, e.kind, e.ticket, e.payload) for e in here.events()][1:] == [
+        (e.number, e.kind, e.ticket, e.payload) for e in there.events()
+    ][1:]
+    assert same(tuple(here.status()), tuple(there.status()))
+    assert there.check().exact
+    for campaign in (here, there):
+        with pytest.raises(ap.InvalidValue, match=r"`confirm` must be the name of the campaign to delete, 'undo 2'"):
+            campaign.delete("undo")
+        campaign.delete("undo 2")
+        with pytest.raises(ap.UnknownName):
+            campaign.status()
 
 
 def test_costs_and_unknown_noise_are_told_right(client, sqlite):
@@ -252,6 +309,23 @@ def test_numbers_of_numpy_are_numbers(client):
     assert [line.amount for line in campaign.history()] == [7.0, 6.0]
 
 
+def test_a_split_is_dated_and_a_workbook_imported_by_week(client, tmp_path):
+    there = client.create("dated", ("a",), budget=10, policy="Uniform")
+    assert there.split(date="2026-03-01").date == there.explain(1).date == there.history()[0].date == "2026-03-01"
+    book = openpyxl.Workbook()
+    book.create_sheet("second")
+    for row in (("date", "arm", "amount", "outcome"), ("2026-03-02", "a", 1, 2), ("2026-03-03", "a", 3, 4)):
+        book["second"].append(row)
+    book.save(tmp_path / "x.xlsx")
+    done = there.import_history(tmp_path / "x.xlsx", period="week", sheet=2)
+    assert done.tickets == 1
+    assert done.notes == (
+        "Sheet 'second' was read; there are also 'Sheet'.",
+        "Rows of one week and arm were summed: 2 rows became 1.",
+    )
+    assert there.history(2)[0][1:5] == ("2026-03-02", "a", None, 4.0)
+
+
 def test_a_history_is_imported(client, sqlite, tmp_path):
     file = tmp_path / "old days.csv"
     file.write_text("day;channel;spend;sales\n1;a;10;3\n1;b;20;5\n2;a;30;\n2;c;5;1\n")
@@ -264,7 +338,9 @@ def test_a_history_is_imported(client, sqlite, tmp_path):
     with pytest.raises(ap.Conflict, match="was imported before"):
         there.import_history(file, **columns)
     assert there.import_history(file, again=True, **columns).tickets == 2
-    with pytest.raises(ap.InvalidValue, match="Row 1: one column named 'date' is needed"):
+    with pytest.raises(
+        ap.InvalidValue, match="Row 1: columns named 'date' and 'arm' and 'amount' and 'outcome' are needed"
+    ):
         there.import_history(file)
     with pytest.raises(ap.InvalidValue, match="cannot be read: No such file or directory"):
         there.import_history(tmp_path / "none.csv")

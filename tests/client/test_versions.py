@@ -12,8 +12,8 @@ import pytest
 from apportion.allocation.arms import Arm
 from apportion.campaigns.check import Check
 from apportion.campaigns.events import Event
-from apportion.campaigns.files import Imported
 from apportion.campaigns.history import Line
+from apportion.campaigns.importing import Imported
 from apportion.client import rebuild
 from apportion.web.api import examples
 

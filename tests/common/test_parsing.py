@@ -15,10 +15,11 @@ from apportion.errors import InvalidValue
         ("1234.567", 1234.567, None), ("1234,567", None, 1234.567), ("1.2345", 1.2345, None),
         ("1,234.56", 1234.56, None), ("1.234,56", None, 1234.56), ("1,234,567", 1234567, None),
         ("1.234.567", None, 1234567), ("1 234,567", None, 1234.567), ("1.234e5", 123400, None), ("1,5e3", None, 1500),
-        ("1\u202f840,5", None, 1840.5), ("−2,5", None, -2.5),
+        ("1\u202f840,5", None, 1840.5), ("−2,5", None, -2.5), ("5 %", 0.05, 0.05),
+        ("€ 12,50", None, 12.5), ("-$1,234.5", -1234.5, None), ("£-3", -3, -3), ("12 EUR", 12, 12),
         *((text, None, None) for text in (
-            "", "x", "nan", "inf", "1e999", "0x10", "1,2,3", "12,34,567", "1_0", "12 34", "1.84.0", "01.840,5", "5 %",
-            "1.234,567.8", "--1", "1e", ",",
+            "", "x", "nan", "inf", "1e999", "0x10", "1,2,3", "12,34,567", "1_0", "12 34", "1.84.0", "01.840,5",
+            "1.234,567.8", "--1", "1e", ",", "$5%", "€5€", "ABC 5", "€", "%",
         )),
     ],
 )  # fmt: skip
@@ -39,11 +40,13 @@ def test_a_text_is_read_with_either_decimal_mark(text, point, comma):
         ([["12.345", "1.840", "1200"], []], [None, None]),
         ([["12,345", "1200"], []], [None, None]),
         ([["", "no data"], []], [None, None]),
+        ([["$1,234"], ["7"]], ["point", "point"]),
+        ([["1.234 €"], ["7"]], ["comma", "comma"]),
     ],
 )
 def test_the_decimal_mark_of_a_file(columns, marks):
-    assert tables.decimal_marks(columns) == marks
-    assert tables.decimal_marks(columns, "comma") == ["comma", "comma"]
+    assert parsing.decimal_marks(columns) == marks
+    assert parsing.decimal_marks(columns, "comma") == ["comma", "comma"]
 
 
 @pytest.mark.parametrize("value", [2.125, 12.345, -999.001, 1234.567, 0.125, 1e-7, 1e22, 5000.0, 0.1 + 0.2])

@@ -29,19 +29,14 @@ def test_a_cell_over_several_lines_is_one_cell():
     ("text", "delimiter", "sentence"),
     [
         (" \n", None, "The file 'x.csv' is empty."),
-        ("a\0b", None, "The file 'x.csv' is not a text file."),
         ("a,b\n1,2\n1,2,3\n", None, "Row 3: 2 cells are needed; got 3."),
-        ('a,b\n"1"2,3\n', None, "The file 'x.csv' is not CSV: ',' expected after '\"'."),
+        ('a,b\n"1"2,3\n', None, "The file 'x.csv' is not CSV: ',' expected after '\"' (row 2)."),
         ("a,b\n1,2\n", "||", "`delimiter` must be one character."),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said(text, delimiter, sentence):
     with pytest.raises(InvalidValue, match=f"^{re.escape(sentence)}$"):
         tables.parse_table(text, "x.csv", delimiter=delimiter)
-
-
-def test_quotes_that_do_not_match_are_taken_as_they_are_where_that_is_allowed():
-    assert tables.parse_table('a,b\n"1"2,3\n', "x.csv", strict=False).rows == [["12", "3"]]
 
 
 def test_a_header_alone_has_no_rows():
@@ -51,9 +46,6 @@ def test_a_header_alone_has_no_rows():
 
 
 def test_a_file_that_cannot_be_read_is_refused_by_its_name(tmp_path):
-    (tmp_path / "x.csv").write_bytes(b"d\xe9j\xe0")
-    with pytest.raises(InvalidValue, match=r"^The file 'x\.csv' cannot be read: it is not UTF-8 text"):
-        tables.read_table(tmp_path / "x.csv")
     with pytest.raises(InvalidValue, match=r"none\.csv' cannot be read: No such file or directory\."):
         tables.read_table(tmp_path / "none.csv")
     with pytest.raises(InvalidValue, match="cannot be read: Is a directory"):
@@ -61,6 +53,6 @@ def test_a_file_that_cannot_be_read_is_refused_by_its_name(tmp_path):
     (tmp_path / "x.csv").write_bytes("\ufeffarm\na\n".encode())
     assert tables.read_table(tmp_path / "x.csv").header == ("arm",)
     content = tables.FileContent("sent.csv", b"arm;amount\na;1\n")
-    assert tables.read_table(content) == tables.TextTable("sent.csv", ("arm", "amount"), [["a", "1"]], [2])
+    assert tables.read_table(content) == tables.Table("sent.csv", ("arm", "amount"), [["a", "1"]], [2], "UTF-8")
     with pytest.raises(InvalidValue, match=r"^The file 'sent\.csv' cannot be read: it is not UTF-8 text"):
         tables.read_text(tables.FileContent("sent.csv", b"\xff"))

@@ -137,7 +137,7 @@ def crowd(url, processes, rounds):
     campaign = ap.Campaign.open(name, db=url)
     found = campaign.check()
     reward = sum(float(line.split()[1]) for line in recorded)
-    sums = campaign.transactions.read(lambda state, session: float(state.allocator._past.sums().reward.sum()))
+    sums = campaign.status().returned
     errors = [line for part in [*output, looks] for line in part if line.startswith("error")]
     return {
         "codes": codes, "errors": errors, "given": sorted(given), "tickets": tickets, "seconds": seconds,

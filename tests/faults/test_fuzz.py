@@ -50,7 +50,7 @@ def command_is_sound(db, *arguments):
     assert "Traceback" not in done.err + done.out
     if done.code == 2:
         assert done.err.strip()
-        assert everything(db) == before, arguments
+        assert everything(db) == before, (arguments, done)
 
 
 numbers = st.one_of(

@@ -37,6 +37,8 @@ def here(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "110")
     rows = [f"{arm},{amount},{amount * 0.4 + amount % 7}" for arm in "ab" for amount in range(10, 90, 3)]
     (tmp_path / "history.csv").write_text("arm,amount,outcome\n" + "\n".join(rows) + "\n")
+    (tmp_path / "history.xlsx").write_bytes(b"PK\x03\x04")
+    (tmp_path / "history.parquet").write_bytes(b"PAR1")
 
 
 def without(names, code):
@@ -78,6 +80,16 @@ def command(names, *arguments):
             "matplotlib",
             ("robustness", "--quick", "--out", "trouble"),
             "`--out` needs matplotlib: pip install 'apportion[plot]'.",
+        ),
+        (
+            "openpyxl",
+            ("fit", "history.xlsx"),
+            "The workbook 'history.xlsx' needs openpyxl: pip install 'apportion[excel]'.",
+        ),
+        (
+            "pyarrow",
+            ("backtest", "history.parquet"),
+            "The Parquet file 'history.parquet' needs pyarrow: pip install 'apportion[parquet]'.",
         ),
         ("matplotlib", ("reproduce", "--quick"), "A picture needs matplotlib: pip install 'apportion[plot]'."),
         (

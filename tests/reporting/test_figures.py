@@ -192,9 +192,10 @@ class TestOverTime:
         world = ap.Instance(means=(1.0, 0.0), b=1.0)
         policies = [ap.Uniform(), ap.SuccessiveElimination, ap.SuccessiveElimination(b=0.6)]
         lines = figures.regret_over_time(run([world], policies, replications=2), scale="log").axes[0].get_lines()
-        (line,) = [line for line in lines if "guarantee" in line.get_label()]  # none for the wrong b
-        assert "SuccessiveElimination" in line.get_label()
-        np.testing.assert_allclose(line.get_ydata(), theory.elimination_regret_bound(world.means, horizon=300, b=1.0))
+        own, smaller = (line for line in lines if "guarantee" in line.get_label())  # also for a b that is too small
+        assert "SuccessiveElimination" in own.get_label()
+        np.testing.assert_allclose(own.get_ydata(), theory.elimination_regret_bound(world.means, horizon=300, b=1.0))
+        assert smaller.get_ydata()[-1] > own.get_ydata()[-1]
         assert guarantee({"informed": "EpsilonGreedy", "parameters": {}}, world_of((0.6, 0.5), b=0.75)) > 1e6
         far = run([ap.Instance(means=(0.6, 0.5), b=0.75)], [ap.EpsilonGreedy], replications=2)
         drawn = figures.regret_over_time(far, scale="log").axes[0].get_lines()

@@ -133,7 +133,8 @@ def test_beliefs_now_then_and_over_time(ads):
     assert ads.get(f"{ADS}/beliefs", params={"at": 1}).json()["leader"] is None
     moments = ads.get(f"{ADS}/beliefs/over-time").json()["moments"]
     assert moments[-1] == {"period": 2, **{part: now[part] for part in now if part != "campaign"}}
-    assert (now["sigma"], now["level"], now["minimise"], now["learned"]) == (40.0, 0.95, False, None)
+    assert (now["sigma"], now["level"], now["minimise"]) == (40.0, 0.95, False)
+    assert (now["learned"]["sigma_given"], now["learned"]["b"], now["learned"]["learns_motion"]) == (True, 0.75, True)
 
 
 def test_beliefs_and_splits_stand_on_what_held_in_their_time(ads):
@@ -162,7 +163,8 @@ def test_without_b_and_sigma_they_are_learned_and_every_answer_says_what(client,
     expected = campaign.beliefs().learned
     status, held = client.get(ADS).json(), client.get(f"{ADS}/beliefs").json()
     assert status["learned"] == {**expected._asdict(), "sentence": expected.sentence} == held["learned"]
-    assert held["sigma"] == expected.sigma == status["settings"]["sigma"]
+    assert held["sigma"] == status["sigma"] == campaign.beliefs().sigma
+    assert status["settings"]["sigma"] == expected.sigma
     assert expected.sentence in status["notes"]
     moments = client.get(f"{ADS}/beliefs/over-time").json()["moments"]
     assert moments[-1]["learned"] == held["learned"] != moments[0]["learned"]
@@ -173,7 +175,7 @@ def test_without_b_and_sigma_they_are_learned_and_every_answer_says_what(client,
     # What is known is told, and taken back again.
     known = client.patch(f"{ADS}/settings", json={"b": 0.75, "sigma": 4}).json()
     assert (known["b"], known["sigma"], known["assumed"]) == (0.75, 4.0, [])
-    assert client.get(ADS).json()["learned"] is None
+    assert client.get(ADS).json()["learned"]["sigma_given"]
     forgotten = client.patch(f"{ADS}/settings", json={"b": None, "sigma": None}).json()
     assert forgotten["assumed"] == ["b", "sigma"]
     assert client.get(ADS).json()["learned"] == status["learned"]
@@ -248,7 +250,7 @@ def test_a_forecast_is_the_same_for_the_same_seed_and_refuses_what_takes_too_lon
         ("POST", f"{ADS}/splits/two/outcomes", {"outcomes": {"search": 1}}, 422, "invalid-value",
          "`ticket` must be a whole number; got 'two'."),
         ("POST", f"{ADS}/splits/1/outcomes", {"outcomes": {"search": 1}}, 409, "conflict",
-         "Ticket 1 already has an outcome of 812 from an amount of 2500 for 'search'; use `amend` to correct it."),
+         "Ticket 1 already has an outcome of 812 from an amount of 2,500 for 'search'; use `amend` to correct it."),
         ("POST", f"{ADS}/splits/2/outcomes", {"outcomes": {"search": "x"}}, 422, "invalid-value",
          "`outcome of 'search'` must be a number; got 'x'."),
         ("PATCH", f"{ADS}/arms/search", {"action": "fly"}, 422, "invalid-value",
@@ -435,9 +437,9 @@ def test_a_history_is_imported_whole_or_not_at_all(ads):
         ("date,arm,amount,outcome\nd,tv,1,1\n", {}, "Row 2: arm 'tv' is not known; the arms are search, social."),
         ("date,arm,amount,outcome\nd,search,x,1\n", {}, "Row 2: the amount must be a number; got 'x'."),
         (
-            b"\xff\xfe",
+            b"\x81\x8d",
             {},
-            "The file 'history.csv' cannot be read: it is not UTF-8 text, which spreadsheets save as “CSV UTF-8”.",
+            "The file 'history.csv' is not a text file, a workbook (.xlsx) or a Parquet file.",
         ),
         (
             HISTORY,

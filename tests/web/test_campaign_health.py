@@ -11,7 +11,9 @@ from tests.cli.commands import run
 import apportion as ap
 from apportion.campaigns.health import first_ticket
 from apportion.campaigns.report import campaign_page
+from apportion.campaigns.tables import status_rows
 from apportion.client import rebuild
+from apportion.web.pages.campaign import leading
 
 ARMS = ("search", "social")
 
@@ -70,7 +72,7 @@ def test_the_service_tells_the_same_and_the_client_makes_the_same_of_it(bent, cl
     page = client.get("/campaigns/ads", headers={"accept": "text/html"}).text
     assert page.count('data-testid="finding"') == 2
     assert '<a href="/campaigns/ads/tickets/21">Ticket 21</a>' in page
-    assert "A number that looks like a typing slip; Returns diminish." in page
+    assert "A number that looks like a typing slip; returns diminish." in page
     health = page[page.index('data-testid="health"') : page.index('id="leaderboard"')]
     assert "apportion" not in health  # a page names no commands
 
@@ -92,7 +94,7 @@ def test_it_is_worked_out_once_after_each_event_and_follows_the_next(bent):
     split = bent.split(4000)
     waiting = bent.status().health
     assert waiting is not first
-    bent.record(split.ticket, dict.fromkeys(split.amounts, 1.0))
+    bent.record(split.ticket, dict.fromkeys(split.amounts, 1.0), confirm=True)
     assert bent.status().health.periods == 41
 
 
@@ -104,11 +106,30 @@ def test_amounts_that_wait_and_are_far_beyond_what_was_tried_are_named(bent):
     assert far.command == "apportion settings ads --growth 2"
 
 
-def test_a_write_under_way_is_not_yet_in_it_and_nothing_half_done_is_kept(bent):
-    with bent.together():
+def test_a_write_under_way_is_in_it_and_nothing_half_done_is_kept(bent):
+    kinds = lambda: [finding.kind for finding in bent.status().health.findings]  # noqa: E731
+    with pytest.raises(RuntimeError), bent.together():  # noqa: PT012
         bent.amend(21, {"social": 250.0})
-        assert [finding.kind for finding in bent.status().health.findings] == ["outlier", "bent-returns"]
-    assert "outlier" not in [finding.kind for finding in bent.status().health.findings]
+        assert "outlier" not in kinds()
+        raise RuntimeError
+    assert kinds() == ["outlier", "bent-returns"]
+    bent.amend(21, {"social": 250.0})
+    assert "outlier" not in kinds()
+
+
+def test_nobody_is_surer_of_the_best_arm_than_moving_returns_allow(sqlite):
+    campaign = ap.Campaign.create("moving", ("a", "b"), budget=100, db=sqlite, policy="Uniform", b=0.5, sigma=1)
+    rng = np.random.default_rng(3)
+    with campaign.together():
+        for period in range(60):
+            ticket = campaign.split().ticket
+            campaign.record(ticket, {"a": 60 + period + rng.normal(), "b": 70 - 0.5 * period + rng.normal()})
+    status = campaign.status()
+    assert next((finding.kind, finding.severity) for finding in status.health.findings) == ("drift", "warning")
+    assert status.arms[0].belief.probability_best > 0.999
+    assert status.most_sure == 0.95
+    assert [row[-1] for row in status_rows(status).rows] == [">95%", "<5%", ""]
+    assert leading(status).chance == ">95%"
 
 
 def test_too_many_arms_are_not_read():

@@ -171,6 +171,8 @@ POLICIES_WITH_PROOFS = [
     {"informed": "EpsilonGreedy", "parameters": {"leader": "information"}},
     {"name": "EpsilonGreedy", "parameters": {"b": 0.8, "epsilon": 0.1, "leader": "ratios"}},
     {"informed": "EpsilonGreedy", "parameters": {"b": 0.7}},
+    {"informed": "EpsilonGreedy", "parameters": {"b": 0.9}},
+    {"informed": "SuccessiveElimination", "parameters": {"radius": "cycles"}},
     {"informed": "Odds", "parameters": {}},
 ]
 
@@ -178,7 +180,9 @@ POLICIES_WITH_PROOFS = [
 @pytest.mark.parametrize("kind", POLICIES_WITH_PROOFS, ids=str)
 def test_a_guarantee_is_shown_where_a_theorem_covers_the_case(kind):
     given = kind["parameters"]
-    covered = "Odds" not in kind.values() and not given.get("pairwise") and given.get("b", 0.8) == 0.8
+    # Too small a b is safe. The cycles need noise of one law, which is more than a proxy says.
+    plain = "Odds" not in kind.values() and given.get("radius") != "cycles" and not given.get("pairwise")
+    covered = plain and given.get("b", 0.8) <= 0.8
     setting = {"means": (1.0, 0.5, 0.5), "b": 0.8, "sigma": 2.0, "horizon": 5_000}
     found = guaranteed_regret(kind, **setting)
     assert (found is not None and found > 0.5 * 5_000 / 1e3) == covered

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
+from apportion._common.tables import FileContent
 from apportion.campaigns.campaign import Campaign
-from apportion.campaigns.files import import_history
+from apportion.campaigns.importing import import_history
 from apportion.campaigns.settings import SETTINGS
 from apportion.campaigns.state import CampaignState
 from apportion.campaigns.storage.tokens import Tokens
@@ -113,7 +114,7 @@ def test_nobody_leads_where_the_best_mean_is_no_likelier_the_best_than_any_arm(c
     chance = shared.percent(campaign.beliefs()["c"].probability_best)
     assert leaders("even") == (f"c {chance} likely the best", True)
     lone.record(lone.split().ticket, {"a": 30.0})
-    assert leaders("lone") == ("a 100% likely the best", True)
+    assert leaders("lone") == ("a", True)
 
 
 def test_many_campaigns_are_shown_by_pages(client, db, monkeypatch):
@@ -132,10 +133,13 @@ def test_many_campaigns_are_shown_by_pages(client, db, monkeypatch):
 
 def test_the_leaderboard_calls_its_amounts_what_they_are(client, ads):
     ads.record(ads.split().ticket, {"search": 3200.0, "social": None})
-    assert "Spent, with results (EUR)" in words(client.get("/campaigns/ads"))
-    assert "Spent so far" not in client.get("/campaigns/ads").text
+    page = client.get("/campaigns/ads")
+    for wanted in ("Spent (EUR)", "Came back", "Return so far", "Estimate: Return per EUR", "Spent, with results"):
+        assert wanted in words(page), wanted
+    totals = re.findall(r'data-testid="(?:spent-total|returned-total|so-far)">(.*?)</td>', page.text)
+    assert totals == ["2,500", "3,200", "1.280", "0", "0", "–", "2,500", "3,200", "1.280"]
     ads.change(half_life=4)
-    assert "Spent, still counting (EUR)" in words(client.get("/campaigns/ads"))
+    assert "Spent, still counting" in words(client.get("/campaigns/ads"))
     ads.change(half_life=None, unit=None)
     assert "Spent, with results" in words(client.get("/campaigns/ads"))
 
@@ -670,14 +674,15 @@ def test_what_was_given_is_not_called_learned_and_notes_say_what_to_press_here(c
         made.record(made.split().ticket, outcomes)
     said = words(client.get("/campaigns/given"))
     assert "σ is 2, as given" in said
-    assert "for b as learned" in said
+    assert "for c and b as learned" in said
     assert "What you know of b and σ goes under Settings" in said
     assumed = Campaign.create("assumed", ("a", "b"), budget=100, policy="odds", db=db)
     for _ in range(5):
         assumed.split()
     page = client.get("/campaigns/assumed")
     notes = re.search(r'data-testid="notes">(.*?)</ul>', page.text, re.S)[1]
-    assert "give what you know in the settings" in notes
+    assert "How much results vary was assumed" in notes
+    assert "give what you know in the settings" in words(page)
     assert "close those whose outcomes will never come" in notes
     assert "apportion" not in notes
     # What the notes speak of is there: the form of the settings, and a button for each ticket, here or on its page.
@@ -745,7 +750,7 @@ def test_the_wizard_measures_b_from_a_history_and_starts_with_it(client, db, tmp
     assert made.beliefs().learned.sentence in words(page)
 
 
-@pytest.mark.parametrize("more", [{"take_in": "1", "fix": "1"}, {}, {"take_in": "1", "policy": "Odds"}])
+@pytest.mark.parametrize("more", [{"take_in": "1", "fix": "1"}, {"fix": "1"}, {"take_in": "1", "policy": "Odds"}])
 def test_measured_b_and_sigma_are_kept_where_that_is_wanted_or_nothing_else_could_know_them(client, db, more):
     file = {"history": ("past.csv", history(), "text/csv")}
     page = post(client, "/new", action="fit", choice="unsure", **arms("", ""), files=file)
@@ -762,17 +767,17 @@ def test_one_is_not_many(client, db):
     fields = {"name": "one", "budget": "100", "choice": "unsure", "take_in": "1", **arms("north", "south")}
     file = {"history": ("past.csv", b"date,arm,amount,outcome\n1,north,10,12\n", "text/csv")}
     page = post(client, "/new", action="create", **fields, files=file)
-    assert "and 1 row of past.csv was taken in." in words(page)
+    assert "and 1 row of past.csv was taken in, as 1 split." in words(page)
     Campaign.create("new", ("a", "b"), budget=1, db=db)
     assert "; 1 event in the log." in words(client.get("/campaigns/new"))
 
 
 def test_a_history_that_cannot_be_read_is_told_in_the_wizard(client, db):
-    for content, sentence in ((b"a,b\n1,2\n", "must have columns"), (b"\xff\xfe\x00", "CSV"), (b"", "is empty")):
+    for content, sentence in ((b"a,b\n1,2\n", "are needed"), (b"\xff\xfe\x00", "not a text file"), (b"", "is empty")):
         page = post(client, "/new", action="fit", **arms("x"), files={"history": ("p.csv", content, "text/csv")})
         assert page.status_code == 422
         assert sentence in error_of(page)
-    assert "Choose a CSV file" in error_of(post(client, "/new", action="fit", **arms("x")))
+    assert "Choose a file" in error_of(post(client, "/new", action="fit", **arms("x")))
     junk = post(client, "/new", action="create", name="n", budget="1", choice="history", fitted="[1", **arms("x"))
     assert "There is no history yet" in error_of(junk)
 
@@ -788,10 +793,8 @@ def test_a_spreadsheets_file_is_taken_as_meant_or_refused_in_the_wizard(client, 
         page = post(client, "/new", action=action, **fields, files=file)
         assert "'1.150'" in error_of(page)
         assert "can be read in two ways, as 1150 or as 1.15" in error_of(page)
-        page = post(
-            client, "/new", action=action, **fields, files={"history": ("ansi.csv", b"d\xe9j\xe0", "text/csv")}
-        )
-        sentence = "The file 'ansi.csv' cannot be read: it is not UTF-8 text, which spreadsheets save as “CSV UTF-8”."
+        page = post(client, "/new", action=action, **fields, files={"history": ("odd.csv", b"d\0j\xe0", "text/csv")})
+        sentence = "The file 'odd.csv' is not a text file, a workbook (.xlsx) or a Parquet file."
         assert error_of(page) == f"Not done. {sentence}"
     assert Campaign.names(db) == ()
     post(client, "/new", action="create", **fields, files={"history": ("spend.csv", clear.encode(), "text/csv")})
@@ -803,6 +806,80 @@ def test_a_spreadsheets_file_is_taken_as_meant_or_refused_in_the_wizard(client, 
     assert '<option value="comma" selected>' in page.text
     post(client, "/new", action="create", **fields, files=file)
     assert Campaign.open("autumn", db).history()[0].amount == 1150
+
+
+SPEND = (
+    "Report\nDay;Channel;Cost;Clicks;Sales\n05.01.2026;search;€ 100,50;7;1.200\n05.01.2026;search;50;3;0\n"
+    "06.01.2026;social;80;1;90\n07.01.2026;video;0;0;0\n"
+)
+CHOSEN = {"column_date": "Day", "column_arm": "Channel", "column_amount": "Cost", "column_outcome": "Sales"}
+
+
+def test_a_file_is_shown_before_it_is_taken_in(client, db):
+    file = {"history": ("spend.csv", SPEND.encode("cp1252"), "text/csv")}
+    assert 'name="take_in" value="1" checked' in client.get("/new").text  # to start with it is what most want
+    page = post(client, "/new", action="look", choice="unsure", **arms("", ""), files=file)
+    assert page.status_code == 200
+    assert re.findall(r"<option selected>([^<]*)", page.text)[:4] == ["Day", "Channel", "Cost", "Sales"]
+    said = words(page)
+    assert "4 rows, 2 dates in date order, from 05.01.2026 to 06.01.2026." in said
+    assert "2 arms: search, social. In all 230.50 was spent, 115.25 per date." in said
+    assert "Rows of one date and arm were summed: 3 rows became 2." in said
+    assert "The text was read as Windows-1252." in said
+    assert re.findall(r'name="arm"[^>]*value="([^"]*)"', page.text) == ["search", "social"]
+    other = post(client, "/new", action="look", column_outcome="Clicks", period="week", **arms("a"), files=file)
+    assert re.findall(r"<option selected>([^<]*)", other.text)[3] == "Clicks"
+    assert "4 rows, 1 week in date order" in words(other)
+    fields = {"name": "spring", "budget": "100", "choice": "unsure", "take_in": "1", "looked": "spend.csv", **CHOSEN}
+    assert "choose it again" in error_of(post(client, "/new", action="create", **fields, **arms("search", "social")))
+    post(client, "/new", action="create", **fields, **arms("search", "social"), files=file)
+    made = Campaign.open("spring", db)
+    assert [(line.arm, line.amount, line.outcome) for line in made.history()] == [
+        ("search", 150.5, 1200.0), ("social", 80.0, 90.0),
+    ]  # fmt: skip
+    assert made.settings.assumed == ("b", "sigma")  # nothing is pinned unasked
+
+
+def test_a_history_goes_into_a_campaign_that_there_is(client, ads):
+    file = {"history": ("spend.csv", SPEND.encode(), "text/csv")}
+    path = "/campaigns/ads/import"
+    assert f'href="{path}"' in client.get("/campaigns/ads").text
+    assert "Choose a file first." in error_of(post(client, path, action="look"))
+    before = ads.version
+    looked = post(client, path, action="look", files=file)
+    assert "Sales <span" in looked.text
+    assert "3 rows became 2" in words(looked)
+    broken = {"history": ("spend.csv", SPEND.replace("80;", "x;").replace("07.01", "31.02").encode(), "text/csv")}
+    faults = words(post(client, path, action="look", files=broken))
+    assert "Row 5: the amount must be a number; got 'x'. Row 6: the date must be a date that exists" in faults
+    refused = post(client, path, action="import", **CHOSEN, files=broken)
+    assert refused.status_code == 422
+    new = {"history": ("spend.csv", SPEND.replace("social", "radio").encode(), "text/csv")}
+    assert "arm 'radio' is not known" in error_of(post(client, path, action="import", **CHOSEN, files=new))
+    assert ads.version == before
+    done = post(client, path, action="import", add_arms="1", **CHOSEN, files=new)
+    assert "4 rows of spend.csv were taken in, as 2 splits. Rows of one date and arm were summed" in words(done)
+    assert "was imported before" in error_of(post(client, path, action="import", **CHOSEN, files=new))
+    assert post(client, path, action="import", again="1", **CHOSEN, files=new).status_code == 200
+
+
+def test_the_chart_has_an_axis_of_time_where_dates_make_one(client, ads):
+    def dates():
+        return client.get("/campaigns/ads/over-time").json()["dates"]
+
+    assert dates() is None
+    weeks = "".join(f"2026-01-{day:02d},search,10,{day}\n" for day in (5, 12, 19))
+    ads.import_history(FileContent("a.csv", ("date,arm,amount,outcome\n" + weeks).encode()))
+    assert dates() == {
+        "1": "2026-01-05 00:00:00", "2": "2026-01-12 00:00:00", "3": "2026-01-19 00:00:00",
+        "4": "2026-01-26 00:00:00",  # where the next would be
+    }  # fmt: skip
+    ads.import_history(FileContent("b.csv", b"date,arm,amount,outcome\n2025-01-01,search,10,1\n"))
+    assert dates() is None  # imported later, but earlier
+    ads.undo_import()
+    assert dates()["3"] == dates()["4"] == "2026-01-19 00:00:00"  # what was taken back has no place of its own
+    assert client.get("/campaigns/ads/over-time").json()["tickets"] == [1, 2, 3]
+    assert "<svg" in client.get("/campaigns/ads/report").text
 
 
 def test_what_a_page_writes_into_its_fields_is_read_back(client, ads):
@@ -1011,15 +1088,19 @@ def test_what_is_no_clear_number_is_refused(typed):
 
 
 def test_operators_read_business_words_and_the_statistics_stand_one_click_behind(client, db):
-    campaign = Campaign.create("ads", ("search", "social"), budget=5000, unit="EUR", db=db, seed=1)
+    campaign = Campaign.create("ads", ("search", "social"), budget=5000, unit="EUR", c=1, db=db, seed=1)
     page = client.get("/campaigns/ads")
     assert "No results yet: the first splits are as even as the bounds allow." in words(page)
-    for _ in range(3):
-        campaign.record(campaign.split().ticket, {"search": 3000.0, "social": 2900.0})
+    for better, worse in ((1.2, 1.1), (1.0, 1.3), (1.4, 0.9)):
+        split = campaign.split()
+        campaign.record(
+            split.ticket, {arm: rate * split.amounts[arm] for arm, rate in (("search", better), ("social", worse))}
+        )
     campaign.split()
     page = client.get("/campaigns/ads")
     seen = words(SimpleNamespace(text=re.sub(r"<details.*?</details>", "", page.text, flags=re.S)))
-    for wanted in ("Return per EUR", "Likely range (95%)", "Spent, with results (EUR)", "Chance of being the best",
+    for wanted in ("Return per EUR", "Likely range (95%)", "Spent (EUR)", "Came back", "Return so far",
+                   "Chance of being the best",
                    "Estimated cost of still not being sure", "Results vary a lot from period to period",
                    "Same minimum and maximum fixes the share"):  # fmt: skip
         assert wanted in seen, wanted

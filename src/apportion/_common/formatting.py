@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 if TYPE_CHECKING:
     import pandas as pd
 
-SMALLEST_PLAIN, LARGEST_PLAIN = 1e-3, 1e9
-"""Numbers outside of these are written with a power of ten."""
+SMALLEST_SHOWN, LARGEST_SHOWN = 1e-6, 1e15
+"""Numbers outside of these are not written out: nobody counts so many zeros, and few read powers of ten."""
+
+SMALLEST_ROUNDED = 1e-3
+"""Numbers below this are written with three figures, however many zeros go before."""
 
 SMALLEST_PERCENT, LARGEST_PERCENT = 5e-4, 0.9995
 """Shares outside of these would be rounded to 0% or 100%."""
@@ -19,19 +22,40 @@ MAX_PRINTED_ROWS = 60
 
 
 def readable(value: Any) -> str:
-    """A number with as many digits as a person reads; '–' where there is none."""
+    """A number with as many digits as a person reads, never with a power of ten; '–' where there is none.
+
+    >>> readable(1234.5), readable(0.000123), readable(1.05e-08), readable(2e12), readable(None)
+    ('1,234.50', '0.000123', '<0.000001', '2,000,000,000,000', '–')
+    """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if isinstance(value, bool) or not isinstance(value, float):
         return str(value)
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    if value != 0 and not SMALLEST_PLAIN <= abs(value) < LARGEST_PLAIN:
-        return f"{value:.3g}"
+    size = abs(value)
+    if size >= LARGEST_SHOWN:
+        return f">{LARGEST_SHOWN:,.0f}" if value > 0.0 else f"<-{LARGEST_SHOWN:,.0f}"
     if float(value).is_integer():
         return f"{value:,.0f}"
+    if size < SMALLEST_SHOWN:
+        return "<0.000001" if value > 0.0 else ">-0.000001"
+    if size < SMALLEST_ROUNDED:
+        return f"{value:.{2 - math.floor(math.log10(size))}f}"
     digits = max(0, 4 - len(str(int(abs(value)))))
     return f"{value:,.{max(digits, 2)}f}"
+
+
+def written(value: float) -> str:
+    """A number as somebody may have given it: no zeros at its end, six figures or cents, no power of ten.
+
+    >>> written(1e6), written(0.05), written(812.5), written(1e-05), written(1e-12), written(12345.678)
+    ('1,000,000', '0.05', '812.5', '0.00001', '<0.000001', '12,345.68')
+    """
+    if not 1e-10 <= abs(value) < LARGEST_SHOWN:
+        return readable(float(value))
+    rounded = float(f"{value:.6g}") if abs(value) < 1e4 else round(value, 2)
+    return f"{rounded:,.10f}".rstrip("0").rstrip(".")
 
 
 def side_by_side(*values: float) -> tuple[str, ...]:
@@ -44,7 +68,7 @@ def side_by_side(*values: float) -> tuple[str, ...]:
     """
     finite = [value for value in values if math.isfinite(value)]
     spread = max((abs(value - finite[0]) for value in finite), default=0.0) or max(map(abs, finite), default=0.0)
-    if spread == 0.0 or not 1e-9 < spread < 1e12:
+    if spread == 0.0 or not 1e-9 < spread < LARGEST_SHOWN:
         return tuple(readable(value) for value in values)
     decimals = min(max(2 - math.floor(math.log10(spread)), 0), 12)
     return tuple(f"{value:,.{decimals}f}" if math.isfinite(value) else readable(value) for value in values)
@@ -65,6 +89,33 @@ def percent(share: float) -> str:
     return ">99.9%" if LARGEST_PERCENT <= share < 1.0 else f"{100 * share:.1f}%"
 
 
+def chance(probability: float, most: float = 1.0) -> str:
+    """A probability as a percentage: what was worked out from results is never quite 0 or 1.
+
+    `most`: no more than that can be said, where the data contradict what it was worked out for.
+
+    >>> chance(0.25), chance(0.0), chance(1.0), chance(0.99, most=0.95), chance(0.01, most=0.95)
+    ('25.0%', '<0.1%', '>99.9%', '>95%', '<5%')
+    """
+    if most < 1.0 and not 1.0 - most <= probability <= most and not math.isnan(probability):
+        return f">{most:.0%}" if probability > most else f"<{1.0 - most:.0%}"
+    return percent(min(max(probability, 0.5 * SMALLEST_PERCENT), 1.0 - 1e-9))  # NaN stays NaN
+
+
+def one_of(unit: str | None) -> str:
+    """One of what a budget is counted in: 'EUR' of EUR, 'kit' of kits; 'unit' where it has no name.
+
+    >>> [one_of(unit) for unit in ("EUR", "kits", "hours", "boxes", "batteries", "glass", None)]
+    ['EUR', 'kit', 'hour', 'box', 'battery', 'glass', 'unit']
+    """
+    if not unit:
+        return "unit"
+    for ending, single in (("ies", "y"), ("xes", "x"), ("ches", "ch"), ("shes", "sh"), ("sses", "ss"), ("s", "")):
+        if unit.endswith(ending) and not unit.endswith(("ss", "us", "is")) and len(unit) > len(ending) + 1:
+            return unit[: -len(ending)] + single
+    return unit
+
+
 class Table:
     """Rows by arm name, with named columns. `title` and `note` go above and below."""
 
@@ -72,6 +123,8 @@ class Table:
     note: str = ""
     percent_columns: ClassVar[tuple[str, ...]] = ()
     """Which columns are shares, printed as percentages."""
+    chance_columns: ClassVar[tuple[str, ...]] = ()
+    """Which columns are probabilities."""
 
     def columns(self) -> Mapping[str, Sequence[Any]]:
         """The columns by name, all of one length; the first is the arm."""
@@ -111,6 +164,8 @@ class Table:
         columns, half = dict(self.columns()), MAX_PRINTED_ROWS // 2
         for name in self.percent_columns:
             columns[name] = [percent(share) for share in columns[name]]
+        for name in self.chance_columns:
+            columns[name] = [chance(probability) for probability in columns[name]]
         if len(next(iter(columns.values()))) <= MAX_PRINTED_ROWS:
             return columns
         return {name: [*values[:half], "…", *values[-half:]] for name, values in columns.items()}
@@ -140,13 +195,13 @@ def column_cells(values: Sequence[float | None]) -> list[str]:
     >>> column_cells([8.5, 98.5, 53.0, None])
     ['8.50', '98.50', '53.00', '–']
     >>> column_cells([2500.0, 0.004, 0.0]), column_cells([1e12, 7.0])
-    (['2,500.00', '<0.01', '0.00'], ['1e+12', '7'])
+    (['2,500.00', '<0.01', '0.00'], ['1,000,000,000,000', '7'])
     >>> column_cells([12.5, -0.001])
     ['12.50', '>-0.01']
     """
     sizes = [abs(value) for value in values if value is not None and math.isfinite(value)]
     largest = max(sizes, default=0.0)
-    if all(size.is_integer() for size in sizes) or not SMALLEST_PLAIN <= largest < LARGEST_PLAIN:
+    if all(size.is_integer() for size in sizes) or not SMALLEST_ROUNDED <= largest < LARGEST_SHOWN:
         return [readable(value) for value in values]
     decimals = max(2, 4 - len(str(int(largest))))
     least = 10.0**-decimals

@@ -14,6 +14,8 @@ EXTRAS = {
     "client": ("httpx",),
     "postgres": ("psycopg",),
     "cluster": ("distributed",),
+    "excel": ("openpyxl",),
+    "parquet": ("pyarrow",),
 }
 
 # What each is for, as the sentence begins.
@@ -23,6 +25,8 @@ PURPOSES = {
     "client": "`Client`",
     "postgres": "PostgreSQL",
     "cluster": "A Dask cluster",
+    "excel": "A workbook (.xlsx)",
+    "parquet": "A Parquet file",
 }
 
 

@@ -1,30 +1,33 @@
-"""Tables as people have them: the one reader of CSV files.
+"""Tables as people have them: the one reader of files of rows (CSV, Excel workbooks, Parquet).
 
-The text is UTF-8. Cells are separated by commas, semicolons or tabs, whichever the first line has most of. Columns
-are found by name, but for case and blanks. The decimal mark is found in the numbers of the file, or given. An error
-names the row as a text editor counts it: the header is row 1.
+What a file is, is told by its content, not by its name. Text is UTF-8 or UTF-16 with a byte order mark, UTF-8 without
+one, or else Windows-1252. Cells are separated by commas, semicolons or tabs, whichever the header has most of. A
+title above the header, of lines with one cell, is passed over. Columns are found by name, but for case and blanks.
+Cells of a workbook or a Parquet file that are numbers stay numbers; dates become text as 2026-01-31. An error names
+the row as a text editor or a spreadsheet counts it.
 """
 
 import csv
 import io
+import math
 import os
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from apportion._common import validation
-from apportion._common.parsing import DECIMALS, reading, readings
+from apportion._common.faults import Faults
 from apportion.errors import InvalidValue
 
 DELIMITERS = (",", ";", "\t")
 
 _NOT_UTF8 = "it is not UTF-8 text, which spreadsheets save as “CSV UTF-8”"
 
-_NOTHING = {"", "no data", "na", "n/a", "nan", "none", "null"}
+_NOTHING = {"", "-", "–", "no data", "na", "n/a", "#n/a", "nan", "none", "null"}
 _FORMULA_MARKS = "=+-@"
 
-_UNGROUPED = re.compile(r"[+-]?\d{4,}")
+TITLE_LINES = 20  # at most so many lines above the header are a title
 
 
 class FileContent(NamedTuple):
@@ -37,16 +40,25 @@ class FileContent(NamedTuple):
 Source = str | os.PathLike[str] | FileContent
 """A file: its path, or its content."""
 
+Cell = str | int | float
+"""What stands in a cell: a text without blanks around it, or a number; nothing is an empty text."""
 
-class TextTable(NamedTuple):
-    """The cells of a file, without blanks around them; rows that are blank are left out."""
+
+class Table(NamedTuple):
+    """The cells of a file; rows that are blank are left out."""
 
     file: str
     """The file's name, without its folder."""
     header: tuple[str, ...]
-    rows: list[list[str]]
+    rows: list[list[Cell]]
     lines: list[int]
     """Where each row stands in the file."""
+    encoding: str = ""
+    """How the text was encoded; nothing for what is no text."""
+    sheet: str = ""
+    sheets: tuple[str, ...] = ()
+    """Of a workbook: the sheet that was read, and all there are."""
+    header_line: int = 1
 
     def index_of(self, name: str) -> int | None:
         """Which column is called `name`; None if none is, or several are."""
@@ -57,7 +69,7 @@ class TextTable(NamedTuple):
         if not self.rows:
             raise InvalidValue(f"The file {self.file!r} has no rows.")
 
-    def column(self, index: int) -> list[str]:
+    def column(self, index: int) -> list[Cell]:
         """The cells of one column."""
         return [row[index] for row in self.rows]
 
@@ -83,42 +95,137 @@ def read_text(source: Source) -> str:
         raise InvalidValue(f"The file {file.name!r} cannot be read: {_NOT_UTF8}.") from error
 
 
-def parse_table(text: str, file: str, *, delimiter: str | None = None, strict: bool = True) -> TextTable:
-    """The table in the text of a file of that name; `strict` refuses quotes that do not match.
+def decoded(file: FileContent) -> tuple[str, str]:
+    """The text of a file as people have them, and its encoding.
+
+    >>> decoded(FileContent("x.csv", "Größe €".encode("cp1252")))
+    ('Größe €', 'Windows-1252')
+    """
+    utf16 = file.content[:2] in (b"\xff\xfe", b"\xfe\xff")
+    for encoding, name in (("utf-16", "UTF-16"),) if utf16 else (("utf-8-sig", "UTF-8"), ("cp1252", "Windows-1252")):
+        try:
+            text = file.content.decode(encoding)
+        except UnicodeError:
+            continue
+        if "\0" in text:
+            break
+        return text, name
+    raise InvalidValue(f"The file {file.name!r} is not a text file, a workbook (.xlsx) or a Parquet file.")
+
+
+def read_table(
+    source: Source,
+    *,
+    delimiter: str | None = None,
+    sheet: str | int | None = None,
+    wanted: Sequence[str] = (),
+) -> Table:
+    """The table in a file.
+
+    Of a workbook: the `sheet` of that name or number (from 1), else the first that has the `wanted` columns; where
+    none has them, the first that is not empty.
+    """
+    from apportion._common import workbooks
+
+    file = read_content(source)
+    if workbooks.is_parquet(file):
+        _no_sheet(file, sheet)
+        return workbooks.read_parquet(file)
+    if workbooks.is_workbook(file):
+        return workbooks.read_workbook(file, sheet, wanted)
+    _no_sheet(file, sheet)
+    text, encoding = decoded(file)
+    return parse_table(text, file.name, delimiter=delimiter)._replace(encoding=encoding)
+
+
+def _no_sheet(file: FileContent, sheet: str | int | None) -> None:
+    if sheet not in (None, ""):
+        raise InvalidValue(f"`sheet` is for workbooks (.xlsx); the file {file.name!r} has no sheets.")
+
+
+def parse_table(text: str, file: str, *, delimiter: str | None = None) -> Table:
+    """The table in the text of a CSV file of that name.
 
     >>> table = parse_table("Arm; Spend\\na; 12,5\\n\\nb; 7\\n", "past.csv")
     >>> table.header, table.column(1), table.lines
     (('Arm', 'Spend'), ['12,5', '7'], [2, 4])
     """
-    if "\0" in text:
-        raise InvalidValue(f"The file {file!r} is not a text file.")
     if not text.strip():
         raise InvalidValue(f"The file {file!r} is empty.")
-    first_line = text.partition("\n")[0]
-    rows, lines = [], []
+    top = text[:100_000].split("\n")[: TITLE_LINES + 1]
+    first = next((line for line in top if any(line.count(mark) for mark in DELIMITERS)), top[0])
+    separator = delimiter or max(DELIMITERS, key=first.count)
     try:
-        separator = delimiter or max(DELIMITERS, key=first_line.count)
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=strict)
-        header = tuple(name.strip() for name in next(reader, []))
-        for cells in reader:
-            stripped = [cell.strip() for cell in cells]
-            if not any(stripped):
-                continue
-            if len(stripped) != len(header):
-                raise InvalidValue(f"Row {reader.line_num}: {len(header)} cells are needed; got {len(stripped)}.")
-            rows.append(stripped)
-            lines.append(reader.line_num)
-    except csv.Error as error:
-        raise InvalidValue(f"The file {file!r} is not CSV: {error}.") from error
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     except TypeError as error:
         raise InvalidValue("`delimiter` must be one character.") from error
-    return TextTable(file, header, rows, lines)
+
+    def numbered() -> Iterator[tuple[int, list[Cell]]]:
+        try:
+            for cells in reader:
+                yield reader.line_num, [cell.strip() for cell in cells]
+        except csv.Error as error:
+            raise InvalidValue(f"The file {file!r} is not CSV: {error} (row {reader.line_num}).") from error
+
+    return from_rows(numbered(), file)
 
 
-def read_table(source: Source, *, delimiter: str | None = None, strict: bool = True) -> TextTable:
-    """The table in a CSV file."""
-    file = read_content(source)
-    return parse_table(read_text(file), file.name, delimiter=delimiter, strict=strict)
+def from_rows(numbered: Iterable[tuple[int, list[Cell]]], file: str, *, ragged: bool = False) -> Table:
+    """The table of (row, cells): the header is the first with several. `ragged`: short rows end in empty cells."""
+    found = [(line, cells) for line, cells in numbered if any(cell != "" for cell in cells)]
+    if not found:
+        raise InvalidValue(f"The file {file!r} is empty.")
+    top = next((at for at, (_, cells) in enumerate(found[: TITLE_LINES + 1]) if _filled(cells) > 1), 0)
+    header_line, names = found[top]
+    header = [str(name) for name in names]
+    while header and not header[-1]:
+        header.pop()
+    width, faults, rows = len(header), Faults(), []
+    for line, cells in found[top + 1 :]:
+        count = len(cells)
+        if count > width and any(cell != "" for cell in cells[width:]):
+            if not ragged:
+                faults.add(line, f"{width} cells are needed; got {count}.")
+                continue
+        elif count < width and not ragged:
+            faults.add(line, f"{width} cells are needed; got {count}.")
+            continue
+        rows.append((cells + [""] * (width - count))[:width])
+    faults.refuse()
+    return Table(file, tuple(header), rows, [line for line, _ in found[top + 1 :]], header_line=header_line)
+
+
+def _filled(cells: Sequence[Cell]) -> int:
+    return sum(cell != "" for cell in cells)
+
+
+def as_cell(value: Any) -> Cell:
+    """A value of a workbook, a Parquet file or a data frame as a cell.
+
+    >>> as_cell(datetime(2026, 1, 31)), as_cell(2.5), as_cell(" a "), as_cell(None), as_cell(Decimal("1.5"))
+    ('2026-01-31', 2.5, 'a', '', 1.5)
+    """
+    if isinstance(value, str):
+        return value.strip()
+    if value is None or isinstance(value, bool):
+        return "" if value is None else str(value)
+    if isinstance(value, Decimal):
+        value = float(value)
+    if isinstance(value, int | float):
+        return "" if math.isnan(value) else value
+    if isinstance(value, datetime):
+        if value != value:  # pandas' NaT
+            return ""
+        whole_day = value.time() == datetime.min.time() and value.tzinfo is None
+        return value.date().isoformat() if whole_day else value.isoformat(" ")
+    if isinstance(value, date):
+        return value.isoformat()
+    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:  # a number or a moment of NumPy
+        plain = value.item()
+        return (
+            str(value) if type(plain) is type(value) or not isinstance(plain, int | float | str) else as_cell(plain)
+        )
+    return str(value).strip()
 
 
 def column_index(header: Sequence[str], name: str) -> int | None:
@@ -135,62 +242,6 @@ def column_index(header: Sequence[str], name: str) -> int | None:
             return None
         names = [found.casefold() for found in names]
     return None
-
-
-def decimal_name(value: str | None) -> str | None:
-    """The `decimal` of a file as it was given: "point", "comma", or None to find it in the file."""
-    return None if value is None else validation.choice("decimal", value, tuple(DECIMALS))
-
-
-def decimal_marks(columns: Sequence[Iterable[str]], given: str | None = None) -> list[str | None]:
-    """The decimal mark of each column of one file, "point" or "comma"; None where nothing tells it.
-
-    A number that is one with one of the marks only, in any column, tells it for all: 12,5 or 0.530 or 1.234,56. A
-    column with numbers such as 1200 does not group thousands, so that its 12.345 has a decimal point; but not if
-    one ends in 0, which is not how 12.34 is written beside 1200, nor for 12,345, which is more often a thousand.
-
-    >>> decimal_marks([["3.530", "960"], ["12,5", "7"]]), decimal_marks([["12.345", "1200"], ["3.530", "960"]])
-    (['comma', 'comma'], ['point', None])
-    """
-    if decimal_name(given) is not None:
-        return [given] * len(columns)
-    certain: set[str] = set()
-    likely: list[str | None] = []
-    for column in columns:
-        ungrouped, doubtful = False, False
-        for text in column:
-            point, comma = reading(text, "point"), reading(text, "comma")
-            if (point is None) != (comma is None):
-                certain.add("comma" if point is None else "point")
-            elif point != comma:
-                doubtful |= "," in text or text.rstrip().endswith("0")
-            ungrouped |= bool(_UNGROUPED.fullmatch(text.strip()))
-        likely.append("point" if ungrouped and not doubtful else None)
-    if len(certain) == 1:
-        return [certain.pop()] * len(columns)
-    return [None] * len(columns) if certain else likely
-
-
-def cell_number(text: str, decimal: str | None, where: str) -> float | None:
-    """A number of a file whose decimal mark is `decimal`; None if it is none. `where` begins the sentence of refusal.
-
-    >>> cell_number("3.530", None, "It")
-    Traceback (most recent call last):
-    ...
-    apportion.errors.InvalidValue: It can be read in two ways, as 3530 or as 3.53, and nothing else in the file \
-tells which; write all numbers without thousands separators, or say whether `decimal` is comma or point (`--decimal` \
-on the command line).
-    """
-    if decimal is not None:
-        return reading(text, decimal)
-    found = readings(text)
-    if len(found) > 1:
-        raise InvalidValue(
-            f"{where} can be read in two ways, as {max(found, key=abs):.0f} or as {min(found, key=abs)!r}, and "
-            "nothing else in the file tells which; write all numbers without thousands separators, or say whether "
-            "`decimal` is comma or point (`--decimal` on the command line)."
-        )
-    return found[0] if found else None
 
 
 def says_nothing(cell: object) -> bool:

@@ -6,18 +6,22 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from apportion._common import validation
+from apportion._common.dates import period_date
 from apportion._common.tables import Source
 from apportion.allocation.arms import Arm, by_name
 from apportion.allocation.beliefs import Beliefs
 from apportion.allocation.outcomes import Amounts, Outcomes
 from apportion.allocation.split import Split
+from apportion.allocation.tickets import Ticket
+from apportion.campaigns import lifecycle, undo
 from apportion.campaigns.check import Check, compare
 from apportion.campaigns.creation import add_campaign, campaign_name, creation_payload, divisible_budget, new_arm_name
-from apportion.campaigns.events import Event, intact, now
+from apportion.campaigns.events import Event, now
 from apportion.campaigns.history import History, lines
+from apportion.campaigns.plausible import SeenOutcomes
 from apportion.campaigns.protocol import CampaignVerbs, Key
 from apportion.campaigns.replay import Replay
 from apportion.campaigns.settings import ChangedSettings, NewSettings, Settings, takes_new_settings, with_defaults
@@ -26,12 +30,13 @@ from apportion.campaigns.status import Status, expected_regret, status_of
 from apportion.campaigns.storage.address import Address
 from apportion.campaigns.storage.session import Session
 from apportion.campaigns.storage.store import Store, open_store
-from apportion.campaigns.transactions import Transactions, find_done, request_digest, write_key
-from apportion.errors import Conflict, IncompatibleState, InvalidValue
+from apportion.campaigns.transactions import Transaction, Transactions, find_done, request_digest, write_key
+from apportion.campaigns.undo import ImportRecord, UndoneImport, unspent_tickets
+from apportion.errors import ApportionError, Conflict, IncompatibleState, InvalidValue, Unconfirmed
 
 if TYPE_CHECKING:
-    from apportion.campaigns.files import Imported
     from apportion.campaigns.forecast import Forecast
+    from apportion.campaigns.importing import Imported
     from apportion.inference.health.findings import Health
 
 MOST = 2**62  # more events or tickets than any campaign has; a database can count so far
@@ -57,11 +62,20 @@ class Campaign(CampaignVerbs):
     """
 
     def __init__(self, store: Store, identity: int, name: str) -> None:
-        self.name = name
         self._store = store
         self._id = identity
         self.transactions = Transactions(store, identity, name)
         """How the state is read and written; for the other modules of this package."""
+
+    @property
+    def name(self) -> str:
+        """What it is called; where somebody renames it, it goes on under its new name."""
+        return self.transactions.name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        """Call it so here: `rename` says it to everybody."""
+        self.transactions.name = name
 
     # Making and finding
 
@@ -84,7 +98,7 @@ class Campaign(CampaignVerbs):
         try:
             return cls._begin(store, title, [Event(1, now(), "created", None, content, write_key(key))])
         except Conflict:
-            if title not in cls.names(db):  # refused, but not for its name
+            if title not in cls.names(db, archived=True):  # refused, but not for its name
                 raise
             with store.reading() as session:
                 known = cls(store, session.campaign_id(title), title)
@@ -104,10 +118,11 @@ class Campaign(CampaignVerbs):
             return cls(store, session.campaign_id(campaign_name(name)), name)
 
     @staticmethod
-    def names(db: Address = None) -> tuple[str, ...]:
-        """The names of all campaigns."""
+    def names(db: Address = None, *, archived: bool = False) -> tuple[str, ...]:
+        """The names of the campaigns in use; with `archived` of those that are put away, too."""
         with open_store(db).reading() as session:
-            return tuple(row.name for row in session.campaigns())
+            away = set() if archived else session.archived()
+            return tuple(row.name for row in session.campaigns() if row.id not in away)
 
     def __repr__(self) -> str:
         return f"Campaign.open({self.name!r})"
@@ -124,44 +139,77 @@ class Campaign(CampaignVerbs):
 
     # The verbs
 
-    def split(self, budget: float | None = None, *, key: Key = None) -> Split:
+    def split(self, budget: float | None = None, *, date: str | None = None, key: Key = None) -> Split:
+        dated: dict[str, Any] = {} if date is None else {"date": period_date(date)}
         with self.transactions.write() as transaction:
-            known = transaction.done_before(key, "split", budget=budget)
+            known = transaction.done_before(key, "split", budget=budget, **dated)
             if known is not None:
                 return self.transactions.restore_split(transaction.session, known)
+            if transaction.state.archived:
+                raise Conflict(f"Campaign '{self.name}' is archived: `unarchive` it before it is split again.")
             amount = transaction.state.settings_budget if budget is None else budget
             allocator = transaction.state.allocator
             decision = allocator.decide(amount)
             split = allocator.explain(decision)
+            split.unspent = unspent_tickets(transaction.state)
             allocator.commit(decision)
-            transaction.append("split", decision.to_payload(), split.ticket, key)
+            event = transaction.append("split", {**decision.to_payload(), **dated}, split.ticket, key)
+            split.date = event.period_date
             return split
 
-    def record(self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, key: Key = None) -> None:
+    def record(
+        self,
+        ticket: int,
+        outcomes: Outcomes,
+        amounts: Amounts | None = None,
+        *,
+        confirm: bool = False,
+        key: Key = None,
+    ) -> None:
         with self.transactions.write() as transaction:
             if transaction.done_before(key, "outcome", ticket, outcomes=outcomes, amounts=amounts) is not None:
                 return
             allocator = transaction.state.allocator
             held = transaction.state.tickets.find(ticket)
             recorded, spent = held.recorded.copy(), held.amounts
+            seen = self._seen(transaction, confirm)
             allocator.tell(ticket, outcomes, amounts)
+            _require_likely(transaction, seen, held, held.recorded & ~recorded)
             if (held.recorded != recorded).any() or (held.amounts != spent).any():
                 transaction.append("outcome", _outcomes_payload(outcomes, amounts), held.number, key)
 
-    def amend(self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, key: Key = None) -> None:
+    def amend(
+        self,
+        ticket: int,
+        outcomes: Outcomes,
+        amounts: Amounts | None = None,
+        *,
+        confirm: bool = False,
+        key: Key = None,
+    ) -> None:
         with self.transactions.write() as transaction:
             if transaction.done_before(key, "amended", ticket, outcomes=outcomes, amounts=amounts) is not None:
                 return
             allocator = transaction.state.allocator
             held = transaction.state.tickets.find(ticket)
             was, spent = held.outcomes, held.amounts
+            seen = self._seen(transaction, confirm)
             allocator.amend(ticket, outcomes, amounts)
+            _require_likely(transaction, seen, held, (held.outcomes != was) | (held.amounts != spent))
             payload = _outcomes_payload(outcomes, amounts)
             values = {name: float(was[allocator.indices[name]]) for name in payload["outcomes"]}
             old = {"outcomes": {name: None if math.isnan(value) else value for name, value in values.items()}}
             if "amounts" in payload:
                 old["amounts"] = {name: float(spent[allocator.indices[name]]) for name in payload["amounts"]}
             transaction.append("amended", {**payload, "old": old}, held.number, key)
+
+    def _seen(self, transaction: Transaction, confirm: bool) -> SeenOutcomes | None:
+        """What outcomes are held against; None where they were confirmed."""
+        confirmed = validation.flag("confirm", confirm)
+        return None if confirmed else self.transactions.seen(transaction.state, transaction.session)
+
+    def cancel(self, ticket: int, *, key: Key = None) -> None:
+        undo.cancel(self, ticket, key)
 
     def close(self, ticket: int, *, key: Key = None) -> None:
         with self.transactions.write() as transaction:
@@ -224,11 +272,34 @@ class Campaign(CampaignVerbs):
 
     def import_history(
         self, path: Source, *, add_arms: bool = False, again: bool = False, key: Key = None,
-        **columns: str | None,
+        **columns: str | int | None,
     ) -> Imported:  # fmt: skip
-        from apportion.campaigns.files import import_history
+        from apportion.campaigns.importing import import_history
 
         return import_history(self, path, add_arms=add_arms, again=again, key=key, **columns)
+
+    def imports(self) -> tuple[ImportRecord, ...]:
+        return undo.import_records(self)
+
+    def undo_import(self, event: int | None = None, *, key: Key = None) -> UndoneImport:
+        return undo.undo_import(self, event, key)
+
+    # The campaign as a whole
+
+    def rename(self, name: str, *, key: Key = None) -> None:
+        lifecycle.rename(self, name, key)
+
+    def archive(self, *, key: Key = None) -> None:
+        lifecycle.put_away(self, True, key)
+
+    def unarchive(self, *, key: Key = None) -> None:
+        lifecycle.put_away(self, False, key)
+
+    def clone(self, name: str, *, history: bool = True, key: Key = None) -> Self:
+        return type(self)(self._store, lifecycle.clone(self, name, history, key), name)
+
+    def delete(self, confirm: str) -> None:
+        lifecycle.delete(self, confirm)
 
     def export(self, kind: str = "json") -> str:
         from apportion.campaigns.files import export
@@ -262,7 +333,7 @@ class Campaign(CampaignVerbs):
 
     @property
     def version(self) -> int:
-        with self._store.reading() as session:
+        with self.transactions.reading() as session:
             return session.last_number(self._id)
 
     @property
@@ -271,7 +342,7 @@ class Campaign(CampaignVerbs):
 
     def beliefs(self, at: int | None = None) -> Beliefs:
         if at is not None:
-            with self._store.reading() as session:
+            with self.transactions.reading() as session:
                 number = min(validation.whole("at", at, low=1), MOST)
                 return self.transactions.state_at(session, number).allocator.beliefs()
         return self.transactions.read(lambda state, session: state.allocator.beliefs())
@@ -290,13 +361,14 @@ class Campaign(CampaignVerbs):
             return _split_event(session, self._id, state.tickets.find(ticket).number)
 
         event = self.transactions.read(found)
-        with self._store.reading() as session:
+        with self.transactions.reading() as session:
             return self.transactions.restore_split(session, event)
 
     def status(self, *, health: bool = True) -> Status:
         def found(state: CampaignState, session: Session) -> tuple[Status, dict[str, int]]:
             beliefs = state.allocator.beliefs()
-            status = status_of(self.name, state, beliefs, self._regret(state, session, beliefs))
+            totals = self.transactions.totals(state, session)
+            status = status_of(self.name, state, beliefs, _cost_of_doubt(state, beliefs), totals)
             return status, dict(state.allocator.indices) if health else {}
 
         status, indices = self.transactions.read(found)
@@ -310,35 +382,25 @@ class Campaign(CampaignVerbs):
         if shared.health is not None and shared.health[0] == status.version:
             return shared.health[1]
         first = first_ticket(status.period, len(indices))
-        with self._store.reading() as session:
+        with self.transactions.reading() as session:
             events = session.events_of_tickets(self._id, first, status.period)
-            settled = session.last_number(self._id) >= status.version
+            settled = not session.pending and session.last_number(self._id) >= status.version
         events = [event for event in events if event.number <= status.version]
         found = campaign_health(self.name, status.settings, status.beliefs.learned, indices, events, first)
         if settled:
             shared.health = (status.version, found)
         return found
 
-    def _regret(self, state: CampaignState, session: Session, beliefs: Beliefs) -> float:
-        if not beliefs:
-            return float("nan")
-        amounts = dict.fromkeys(beliefs, state.settings_budget / len(beliefs))
-        if state.allocator.period:
-            event = _split_event(session, self._id, state.allocator.period)
-            with intact(event.number):
-                amounts = event.payload["amounts"]
-        return expected_regret(beliefs, amounts)
-
     def history(self, first: int | None = None, last: int | None = None) -> History:
         low = 1 if first is None else min(validation.whole("first", first, low=1), MOST)
         high = MOST if last is None else min(validation.whole("last", last, low=low), MOST)
-        with self._store.reading() as session:
+        with self.transactions.reading() as session:
             return History(self.name, lines(session.events_of_tickets(self._id, low, high)))
 
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
         start = min(validation.whole("after", after, low=0), MOST)
         most = None if limit is None else min(validation.whole("limit", limit, low=0), MOST)
-        with self._store.reading() as session:
+        with self.transactions.reading() as session:
             return list(session.events(self._id, start, limit=most))
 
     def state(self, b: float | None = None) -> str:
@@ -346,7 +408,7 @@ class Campaign(CampaignVerbs):
         return self.transactions.read(lambda state, session: state.text() if b is None else state.text_for(b))
 
     def check(self, repair: bool = False) -> Check:
-        with self._store.reading() as session:
+        with self.transactions.reading() as session:
             found, rebuilt = compare(session, self._id)
         if repair and not found.ok and rebuilt is not None:
             with self._store.writing(self._id) as session:
@@ -365,6 +427,27 @@ def _outcomes_payload(outcomes: Outcomes, amounts: Amounts | None) -> dict[str, 
     if amounts is not None:
         payload["amounts"] = {name: float(value) for name, value in by_name("amounts", amounts).items()}
     return payload
+
+
+def _require_likely(transaction: Transaction, seen: SeenOutcomes | None, held: Ticket, told: Any) -> None:
+    """`Unconfirmed` where outcomes that a ticket was just told are far off: the write begins anew, without them."""
+    if seen is None:
+        return
+    named = zip(transaction.state.allocator.indices, held.outcomes.tolist(), held.amounts.tolist(), told.tolist())
+    try:
+        seen.require_likely((arm, outcome, amount) for arm, outcome, amount, new in named if new)
+    except Unconfirmed:
+        transaction.stale = True
+        raise
+
+
+def _cost_of_doubt(state: CampaignState, beliefs: Beliefs) -> float:
+    """What a split of the present budget, as it would be made now, is expected to cost; NaN where none can be."""
+    try:
+        decision = state.allocator.decide(state.settings_budget)
+    except ApportionError:  # every arm is paused, say
+        return math.nan
+    return expected_regret(beliefs, dict(zip(decision.arms, decision.amounts.tolist())))
 
 
 def _split_event(session: Session, campaign: int, ticket: int) -> Event:

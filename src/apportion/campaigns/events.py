@@ -8,6 +8,11 @@
 `arm`         one arm was added, paused, resumed, removed or bounded
 `setting`     settings that changed, with the old values
 `imported`    a file was taken in: its digest, and how many rows
+`cancelled`   a split was taken back, with what was recorded of it; `import` where all of a file was
+`undone`      an import was taken back: the number of its event, the arms that went with it
+`renamed`     the campaign has another name, with the old one
+`archived`    the campaign is put away; `unarchived`: it is in use again
+`cloned`      the campaign is a copy of another one, as that was then
 ============  ==========================================================================================
 """
 
@@ -26,7 +31,10 @@ from apportion.errors import ApportionError, IncompatibleState
 # What reading something damaged raises, whatever is wrong with it.
 DAMAGE = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
 
-KINDS = ("created", "split", "outcome", "amended", "arm", "setting", "imported")
+KINDS = (
+    "created", "split", "outcome", "amended", "arm", "setting", "imported", "cancelled", "undone", "renamed",
+    "archived", "unarchived", "cloned",
+)  # fmt: skip
 
 
 class Event(NamedTuple):
@@ -38,6 +46,12 @@ class Event(NamedTuple):
     ticket: int | None
     payload: dict[str, Any]
     key: str | None = None
+
+    @property
+    def period_date(self) -> str:
+        """Of a split: the date of its period, which is the moment it was asked for where no other was given."""
+        date: str = self.payload.get("date", self.at)
+        return date
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -82,6 +96,8 @@ def ticket_from_events(number: int, events: Iterable[Event], indices: Mapping[st
                 for name, amount in payload["amounts"].items():
                     amounts[indices[name]] = amount
                 ticket = Ticket(number, amounts)
+            elif ticket is not None and event.kind == "cancelled":
+                ticket.cancel()
             elif ticket is not None:
                 for name, outcome in payload["outcomes"].items():
                     ticket.outcomes[indices[name]] = math.nan if outcome is None else outcome

@@ -1,23 +1,20 @@
-"""Campaigns as files: everything as JSON or CSV and back, the history as CSV, and the import of old histories."""
+"""Campaigns as files: everything as JSON or CSV and back, and the history as CSV."""
 
 import csv
 import io
 import json
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from apportion._common import parsing, validation
-from apportion._common.tables import Source, read_content
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.events import DAMAGE, KINDS, Event
 from apportion.campaigns.history import Line
-from apportion.campaigns.history_files import LARGEST_NUMBER, SMALLEST_NUMBER, Observation, read_history
 from apportion.campaigns.storage.address import Address
 from apportion.campaigns.storage.store import open_store
-from apportion.campaigns.transactions import Transaction, is_write_key, write_key
-from apportion.errors import ApportionError, Conflict, IncompatibleState, InvalidValue
+from apportion.campaigns.transactions import is_write_key, write_key
+from apportion.errors import ApportionError, Conflict, IncompatibleState
 
 FORMAT = "apportion.campaign"
 VERSION = 1
@@ -26,9 +23,7 @@ LOG_COLUMNS = ("number", "at", "kind", "ticket", "key", "arm", "amount", "outcom
 HISTORY_COLUMNS = ("ticket", "date", "arm", "advised", "amount", "outcome", "state", "recorded")
 NO_DATA = "no data"
 
-LONGEST_FILE_NAME = 200
 LONGEST_MOMENT = 40
-ARMS_LISTED = 20  # so many arms are listed where one is not known
 
 
 def export(campaign: Campaign, kind: str = "json") -> str:
@@ -177,79 +172,3 @@ def _cell(line: Line, column: str) -> str:
 
 
 EXPORTS = {"csv": export_csv, "json": export_json, "log": export_log}
-
-
-# Import
-
-
-class Imported(NamedTuple):
-    """What an import did."""
-
-    file: str
-    rows: int
-    tickets: int
-    arms_added: tuple[str, ...]
-    digest: str
-
-
-def import_history(
-    campaign: Campaign,
-    source: Source,
-    *,
-    add_arms: bool = False,
-    again: bool = False,
-    key: str | None = None,
-    **columns: Any,
-) -> Imported:
-    """Import a history file: each date becomes a split that was spent, with its outcomes. All or nothing.
-
-    Splits follow each other as their dates do, or as in the file where these are names such as "week 3". `columns`
-    maps the names of the columns, and says `delimiter` and `decimal` (see `read_history`). Arms that are not known
-    are refused, or added with `add_arms`. A file that was imported before is refused unless `again`; under a `key`
-    that was used for it, nothing is done and the answer is the same.
-    """
-    file = read_content(source)
-    found, digest = read_history(file, **columns)
-    name = file.name[:LONGEST_FILE_NAME]
-    with campaign.transactions.write() as transaction:
-        known = transaction.done_before(key, "imported", file=name, digest=digest)
-        if known is not None:
-            return Imported(**{**known.payload, "arms_added": tuple(known.payload.get("arms_added", ()))})
-        for event in transaction.session.events_of_kind(campaign.transactions.campaign, "imported"):
-            if event.payload["digest"] == digest and not again:
-                before = f"on {event.at[:10]} as '{event.payload['file']}'"
-                raise Conflict(f"The file '{name}' was imported before, {before}.")
-        allocator = transaction.state.allocator
-        added = []
-        for line in sorted(found):  # as in the file
-            if line.arm not in allocator.indices:
-                if not add_arms:
-                    arms = ", ".join(list(allocator.indices)[:ARMS_LISTED])
-                    raise InvalidValue(f"Row {line.row}: arm '{line.arm}' is not known; the arms are {arms}.")
-                campaign.add_arm(line.arm)
-                added.append(line.arm)
-        by_date: dict[str, list[Observation]] = {}
-        for line in found:
-            by_date.setdefault(line.date, []).append(line)
-        for date, day in by_date.items():
-            _append_period(transaction, date, day)
-        imported = Imported(name, len(found), len(by_date), tuple(added), digest)
-        transaction.append("imported", {**imported._asdict(), "arms_added": added}, key=key)
-    return imported
-
-
-def _append_period(transaction: Transaction, date: str, day: list[Observation]) -> None:
-    budget = math.fsum(line.amount for line in day)
-    if not SMALLEST_NUMBER <= budget <= LARGEST_NUMBER:
-        raise InvalidValue(f"Row {day[0].row}: the amounts of {date} must add up to more than 0; got {budget:g}.")
-    allocator = transaction.state.allocator
-    payload = {
-        "budget": budget, "amounts": {line.arm: line.amount for line in day},
-        "shares": [line.amount / budget for line in day], "width": len(allocator.indices), "date": date,
-        "source": "import",
-    }  # fmt: skip
-    ticket = allocator.commit(allocator.decision_from(payload))
-    transaction.append("split", payload, ticket)
-    outcomes = {line.arm: line.outcome for line in day}
-    allocator.tell(ticket, outcomes)
-    transaction.append("outcome", {"outcomes": outcomes}, ticket)

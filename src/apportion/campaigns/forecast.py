@@ -12,9 +12,9 @@ from apportion._common import validation
 from apportion.allocation.allocator import Allocator
 from apportion.allocation.noise_levels import Sigma, in_order, per_arm, sigma_by_name
 from apportion.campaigns.campaign import Campaign
-from apportion.campaigns.history_files import Observation
 from apportion.campaigns.settings import SETTINGS
 from apportion.errors import InvalidValue
+from apportion.inference.history import Observation
 from apportion.model.exact_sums import Statistics
 from apportion.model.law import Instance
 from apportion.model.sums import Floats

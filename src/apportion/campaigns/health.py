@@ -11,11 +11,12 @@ import numpy as np
 from apportion._common.dates import parse_date
 from apportion.campaigns.events import Event, intact, ticket_from_events
 from apportion.campaigns.settings import Settings
-from apportion.inference.fit.history import LARGEST, SMALLEST, History
+from apportion.inference.fit.history import History
 from apportion.inference.health.check import LEAST_PERIODS, MOST_PERIODS, check_health
 from apportion.inference.health.findings import Handling, Health
 from apportion.inference.health.observations import Observations
-from apportion.inference.learning import Learned
+from apportion.inference.history.reader import LARGEST, SMALLEST
+from apportion.inference.learned import Learned
 
 MOST_CELLS = 40_000
 """So many arms × tickets are read at most."""
@@ -60,7 +61,7 @@ def observations(indices: Mapping[str, int], events: Sequence[Event], first: int
         spent[row, :width], outcomes[row, :width] = ticket.amounts, ticket.outcomes
         recorded[row, :width] = ticket.recorded
         with intact(own[0].number):
-            dates.append(own[0].payload.get("date", own[0].at))
+            dates.append(own[0].period_date)
             for arm, amount in own[0].payload["amounts"].items():
                 advised[row, indices[arm]] = amount
     names = np.array(list(indices), dtype=object)
@@ -74,7 +75,7 @@ def observations(indices: Mapping[str, int], events: Sequence[Event], first: int
     moments = _moments(dates)
     history = History(
         tuple(names[there].tolist()), codes.astype(np.intp), spent[known], outcomes[known],
-        None if moments is None else moments[at], 0, 0,
+        None if moments is None else moments[at],
     )  # fmt: skip
     periods = np.array([number for number, _ in tickets], np.int64)[at]
     return Observations(history, periods, advised[known], waiting, earlier=first - 1)
@@ -82,7 +83,7 @@ def observations(indices: Mapping[str, int], events: Sequence[Event], first: int
 
 def _moments(dates: Sequence[str]) -> np.ndarray | None:
     """When each ticket was; None where one has no date but a name."""
-    found = [parse_date(text, 0) for text in dates]
+    found = [parse_date(text) for text in dates]
     if any(moment is None for moment in found):
         return None
     plain = [moment.astimezone(UTC).replace(tzinfo=None) for moment in found if moment is not None]

@@ -13,12 +13,16 @@ if TYPE_CHECKING:
 
 
 class Line(NamedTuple):
-    """One arm in one split. `state` is open, recorded, no data, amended, or unused (it got nothing)."""
+    """One arm in one split. `state` is open, recorded, no data, amended, cancelled, or unused (nothing).
+
+    `amount` is what was spent or, as long as nobody said, is to be spent; `spent` has only what is known to be spent.
+    """
 
     ticket: int
     date: str
     arm: str
-    advised: float
+    advised: float | None
+    """None where it was imported: nobody advised it."""
     amount: float
     share: float
     outcome: float | None
@@ -26,32 +30,50 @@ class Line(NamedTuple):
     recorded: str | None
     corrections: tuple[dict[str, Any], ...] = ()
     """The old values, oldest first: when they were replaced, the outcome, the amount."""
+    spent: float | None = None
+    """As `apportion.campaigns.totals` counts it; None for advice that waits, or was closed without a word."""
 
 
 def lines(events: Iterable[Event]) -> list[Line]:
     """The lines of tickets, from all of their events in order."""
-    found: dict[tuple[int, str], Line] = {}
+    found: dict[int, dict[str, Line]] = {}
     dates: dict[int, str] = {}
     for event in events:
         with intact(event.number):
-            _take_in(event, found, dates)
-    return sorted(found.values(), key=lambda line: line.ticket)
+            ticket = event.ticket or 0
+            _take_in(event, found.setdefault(ticket, {}), dates)
+    return [line for ticket in sorted(found) for line in found[ticket].values()]
 
 
-def _take_in(event: Event, found: dict[tuple[int, str], Line], dates: dict[int, str]) -> None:
+def _take_in(event: Event, found: dict[str, Line], dates: dict[int, str]) -> None:
     ticket, payload = event.ticket or 0, event.payload
     if event.kind == "split":
-        date = dates[ticket] = payload.get("date", event.at)
+        date = dates[ticket] = event.period_date
         for (name, amount), share in zip(payload["amounts"].items(), payload["shares"]):
             state = "open" if amount > 0 else "unused"
-            found[ticket, name] = Line(ticket, date, name, amount, amount, share, None, state, None)
+            advised, spent = (None, amount) if payload.get("source") == "import" else (amount, None)
+            found[name] = Line(ticket, date, name, advised, amount, share, None, state, None, (), spent)
+        return
+    if event.kind == "cancelled":
+        for name, known in found.items():
+            old = {"at": event.at, "outcome": known.outcome, "amount": known.amount}
+            before = known.corrections if known.recorded is None else (*known.corrections, old)
+            changed: dict[str, Any] = {
+                "amount": 0.0,
+                "outcome": None,
+                "state": "cancelled",
+                "corrections": before,
+                "spent": None,
+            }
+            found[name] = known._replace(**changed)
         return
     outcomes, amounts = payload["outcomes"], payload.get("amounts", {})
     for name in dict.fromkeys((*outcomes, *amounts)):
-        line = found.get((ticket, name))
-        if line is None:  # spent on an arm that the advice had left out
-            line = Line(ticket, dates[ticket], name, 0.0, 0.0, 0.0, None, "unused", None)
+        # Something may be spent on an arm that the advice had left out.
+        line = found.get(name) or Line(ticket, dates[ticket], name, 0.0, 0.0, 0.0, None, "unused", None)
         changes: dict[str, Any] = {"amount": amounts.get(name, line.amount)}
+        if name in amounts or line.spent is not None or outcomes.get(name) is not None:
+            changes["spent"] = changes["amount"]
         if name in outcomes:
             value = outcomes[name]
             changes |= {"outcome": value, "recorded": event.at, "state": "no data" if value is None else "recorded"}
@@ -60,7 +82,7 @@ def _take_in(event: Event, found: dict[tuple[int, str], Line], dates: dict[int, 
         if event.kind == "amended":
             old = {"at": event.at, "outcome": line.outcome, "amount": line.amount}
             changes |= {"corrections": (*line.corrections, old), "state": "amended"}
-        found[ticket, name] = line._replace(**changes)
+        found[name] = line._replace(**changes)
 
 
 class History(Table):

@@ -4,9 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from apportion.allocation.beliefs import Beliefs
 from apportion.allocation.split import Split
-from apportion.campaigns.status import learned_content
+from apportion.campaigns.status import relative_to
 
 
 def plain(value: Any) -> Any:
@@ -26,12 +25,6 @@ def plain(value: Any) -> Any:
     return value
 
 
-def relative_to(beliefs: Beliefs) -> dict[str, Any]:
-    """What beliefs stand on, as of their own time: σ, c, the level, the direction, what was learned."""
-    own = {name: getattr(beliefs, name) for name in ("sigma", "c", "level", "minimise")}
-    return {**own, "learned": learned_content(beliefs.learned)}
-
-
 def split_content(campaign: str, unit: str | None, split: Split) -> dict[str, Any]:
     """A split of a campaign with its reasons and the beliefs it was made on."""
     beliefs, amounts, shares, reasons = split.beliefs, split.amounts, split.shares, split.reasons
@@ -39,5 +32,13 @@ def split_content(campaign: str, unit: str | None, split: Split) -> dict[str, An
         {"arm": arm, "amount": amounts[arm], "share": shares[arm], **belief._asdict(), "reason": reasons[arm]}
         for arm, belief in zip(amounts, map(beliefs.at, range(len(amounts))))
     ]
-    whole = {"campaign": campaign, "ticket": split.ticket, "budget": split.budget, "unit": unit, "note": split.note}
+    whole: dict[str, Any] = {
+        "campaign": campaign,
+        "ticket": split.ticket,
+        "date": split.date,
+        "budget": split.budget,
+        "unit": unit,
+        "note": split.note,
+        "unspent": list(split.unspent),
+    }
     return {**whole, **relative_to(beliefs), "arms": arms}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, Unpack
+from typing import TYPE_CHECKING, Protocol, Self, Unpack
 
 if TYPE_CHECKING:
     from apportion._common.tables import Source
@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from apportion.allocation.split import Split
     from apportion.campaigns.check import Check
     from apportion.campaigns.events import Event
-    from apportion.campaigns.files import Imported
     from apportion.campaigns.forecast import Forecast
     from apportion.campaigns.history import History
+    from apportion.campaigns.importing import Imported
     from apportion.campaigns.settings import ChangedSettings, Settings
     from apportion.campaigns.status import Status
+    from apportion.campaigns.undo import ImportRecord, UndoneImport
 
 
 Key = str | None
@@ -31,18 +32,41 @@ class CampaignVerbs(Protocol):
 
     # Splits and outcomes
 
-    def split(self, budget: float | None = None, *, key: Key = None) -> Split:
-        """The next split, of the campaign's budget unless another is given here. Earlier tickets may be open."""
+    def split(self, budget: float | None = None, *, date: str | None = None, key: Key = None) -> Split:
+        """The next split, of the campaign's budget unless another is given here. Earlier tickets may be open.
 
-    def record(self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, key: Key = None) -> None:
+        `date` is that of its period (2026-01-31, or a name such as "week 3"); the present moment by default.
+        """
+
+    def record(
+        self,
+        ticket: int,
+        outcomes: Outcomes,
+        amounts: Amounts | None = None,
+        *,
+        confirm: bool = False,
+        key: Key = None,
+    ) -> None:
         """Record outcomes: in parts, late, in any order; None means that none will come ("no data").
 
         `amounts` are what was really spent where that differs from the advice. The same again changes nothing;
-        something else is a `Conflict`: `amend` corrects.
+        something else is a `Conflict`: `amend` corrects. An outcome that is ten times off all that was seen is
+        `Unconfirmed`, and nothing is changed, unless you `confirm` it.
         """
 
-    def amend(self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, key: Key = None) -> None:
+    def amend(
+        self,
+        ticket: int,
+        outcomes: Outcomes,
+        amounts: Amounts | None = None,
+        *,
+        confirm: bool = False,
+        key: Key = None,
+    ) -> None:
         """Correct outcomes that were recorded, or the amounts they came from. The old stay in the history."""
+
+    def cancel(self, ticket: int, *, key: Key = None) -> None:
+        """Take a split back that was not spent; `Conflict` where something was recorded of it."""
 
     def close(self, ticket: int, *, key: Key = None) -> None:
         """No result will come for what is still open of a ticket."""
@@ -104,12 +128,40 @@ class CampaignVerbs(Protocol):
 
     def import_history(
         self, path: Source, *, add_arms: bool = False, again: bool = False, key: Key = None,
-        **columns: str | None,
+        **columns: str | int | None,
     ) -> Imported:  # fmt: skip
         """Import a history file: each date becomes a split that was spent, with its outcomes. All or nothing.
 
-        `columns` maps the names of the columns (date, arm, amount, outcome), and says `delimiter` and `decimal`.
+        CSV, .xlsx or Parquet. `columns` names the columns (`date`, `arm`, `amount`, `outcome`), and has `period` (sum
+        the rows of each day, week or month), `decimal`, `delimiter` and `sheet`. Several rows of one date and arm are
+        summed; what else was done with the rows is in `notes` of the answer.
         """
+
+    def imports(self) -> tuple[ImportRecord, ...]:
+        """The files that were imported, oldest first, and whether each import was undone."""
+
+    def undo_import(self, event: int | None = None, *, key: Key = None) -> UndoneImport:
+        """Take back all that an import brought, the last one or that of an `event`: its splits are cancelled.
+
+        Arms that it added are removed, where no other split gave them anything. The log keeps all of it.
+        """
+
+    # The campaign as a whole
+
+    def rename(self, name: str, *, key: Key = None) -> None:
+        """Another name; `Conflict` where it is taken."""
+
+    def archive(self, *, key: Key = None) -> None:
+        """Put the campaign away: it is in no list, and is not split, until it is taken out again."""
+
+    def unarchive(self, *, key: Key = None) -> None:
+        """Take an archived campaign out again."""
+
+    def clone(self, name: str, *, history: bool = True, key: Key = None) -> Self:
+        """A copy under another name, which goes its own way; without `history` the arms and settings of today."""
+
+    def delete(self, confirm: str) -> None:
+        """Delete the campaign with everything in it, for good: `confirm` is its name. `export` it first."""
 
     def export(self, kind: str = "json") -> str:
         """Everything as json or log, which `restore` takes; the history as csv."""
@@ -168,9 +220,9 @@ class CampaignVerbs(Protocol):
         """
 
     def expected_regret(self) -> float:
-        """What the last split (an even one before it) is expected to cost per period, as seen from today's beliefs.
+        """The estimated cost of still not being sure: what a split of the budget, made now, is expected to lose.
 
-        NaN where σ is unknown or an arm has no outcome yet.
+        Against knowing the best split, per period. NaN where σ is unknown or an arm has no outcome yet.
         """
         return self.status(health=False).expected_regret
 

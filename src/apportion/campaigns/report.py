@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from apportion._common.formatting import column_cells, counted, readable, to_the_minute
+from apportion._common.dates import time_axis
+from apportion._common.formatting import counted, readable, to_the_minute
 from apportion.allocation.beliefs import Beliefs
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.events import now
 from apportion.campaigns.history import Line
-from apportion.campaigns.status import return_heading
-from apportion.campaigns.tables import Rows, history_rows, setting_rows, split_rows, status_rows
+from apportion.campaigns.status import back_words, return_heading
+from apportion.campaigns.tables import Rows, estimate_rows, history_rows, setting_rows, split_rows, status_rows
 from apportion.reporting.html import Page
 
 if TYPE_CHECKING:
@@ -32,9 +34,9 @@ def campaign_page(campaign: Campaign) -> Page:
     settings = status.settings
     unit = settings.unit or "units"
     lines = list(campaign.history())
-    lead = f"{counted(status.period, 'split')} of {readable(settings.budget)} {unit} by {settings.policy}."
+    lead = f"{counted(status.period, 'split')}; the budget is {readable(settings.budget)} {unit} per period."
     page = Page(campaign.name, lead=lead)
-    for sentence in status.notes:
+    for sentence in status.plain_notes:
         page.text(sentence)
     if status.health is not None and (status.health.findings or status.health.enough):
         page.section("Health of the data")
@@ -42,9 +44,11 @@ def campaign_page(campaign: Campaign) -> Page:
         for finding in status.health.findings:
             page.text(f"{finding.severity.capitalize()}: {finding.sentence}")
     page.section("Where it stands")
-    _table(page, _with_spent(status_rows(status), lines, unit))
+    _table(page, status_rows(status))
+    back, so_far = back_words(settings)
+    page.text(f"{so_far} is {back.lower()} ÷ spent. The estimate is what splits use; the two can differ.")
     if not math.isnan(status.expected_regret):
-        page.text(f"Estimated cost of still not being sure: {readable(status.expected_regret)} a period.")
+        page.text(f"Estimated cost of still not being sure: {readable(status.expected_regret)} per period.")
     if status.period:
         page.section("The last split")
         last = campaign.explain(status.period)
@@ -57,6 +61,10 @@ def campaign_page(campaign: Campaign) -> Page:
         cut = f"The last {MOST_LINES} of {len(recent):,} lines." if len(recent) > MOST_LINES else ""
         _table(page, history_rows(recent[-MOST_LINES:]), cut)
     page.section("Settings").facts({row[0]: row[1] for row in setting_rows(settings).rows})
+    page.section("Details")
+    for sentence in status.details:
+        page.text(sentence)
+    _table(page, estimate_rows(status), "What the estimates stand on.")
     page.text(f"Written {to_the_minute(now())} UTC, after {counted(status.version, 'event')}.")
     return page
 
@@ -68,48 +76,56 @@ def _table(page: Page, content: Rows, caption: str = "") -> None:
     page.table(pd.DataFrame(content.rows, columns=list(content.columns)), caption, right)
 
 
-def _with_spent(content: Rows, lines: Sequence[Line], unit: str) -> Rows:
-    """The arms with all that was spent on them: what has no outcome or was forgotten since, too."""
-    spent: dict[str, list[float]] = {}
-    for line in lines:
-        if line.state != "open":
-            spent.setdefault(line.arm, []).append(line.amount)
-    totals = column_cells([math.fsum(spent.get(row[0], ())) for row in content.rows])
-    columns = list(content.columns.items())
-    return Rows(
-        dict([*columns[:3], (f"{unit} spent", "right"), *columns[3:]]),
-        [(*row[:3], total, *row[3:]) for row, total in zip(content.rows, totals)],
-    )
-
-
 def _pictures(page: Page, campaign: Campaign, lines: Sequence[Line]) -> None:
     totals: dict[str, float] = defaultdict(float)
     budgets: dict[int, float] = defaultdict(float)
     for line in lines:
-        totals[line.arm] += line.amount
+        totals[line.arm] += line.spent or 0.0
         budgets[line.ticket] += line.amount
-    names, tickets = sorted(totals, key=lambda name: -totals[name])[:MOST_ARMS], sorted(budgets)
+    names = sorted(totals, key=lambda name: -totals[name])[:MOST_ARMS]
+    tickets = sorted(ticket for ticket, budget in budgets.items() if budget > 0)  # not those that were cancelled
+    if not tickets:
+        return
     shares = {name: dict.fromkeys(tickets, 0.0) for name in names}
     for line in lines:
-        if line.arm in shares and budgets[line.ticket] > 0:
+        if line.arm in shares and line.ticket in shares[line.arm]:
             shares[line.arm][line.ticket] = line.amount / budgets[line.ticket]
-    page.figure(_shares(tickets, shares), "What was spent, as shares; each step is a split.")
-    moments = campaign.beliefs_over_time(max(1, campaign.period // MOST_MOMENTS))
+    *earlier, last = campaign.beliefs_over_time(max(1, campaign.period // MOST_MOMENTS))
+    moments = [*(moment for moment in earlier if moment[0] in budgets and budgets[moment[0]] > 0), last]
+    dates = _dates(lines)
+    page.figure(
+        _shares(tickets, shares, dates), "What each split gave, as shares; what was really spent where that is known."
+    )
     if len(moments) > 1:
         heading = return_heading(campaign.settings)
         caption = f"{heading}, of each arm, with its likely range as it was known then."
-        page.figure(_means(moments, names, heading), caption)
+        page.figure(_means(moments, names, heading, dates), caption)
 
 
-def _figure(title: str) -> tuple[Figure, Any]:
-    """A picture with tickets from left to right: there is no ticket 2.5."""
+def _dates(lines: Sequence[Line]) -> dict[int, datetime]:
+    """When each ticket was, and the one after the last would be; nothing where dates make no axis of time."""
+    texts = {line.ticket: None if line.state == "cancelled" else line.date for line in lines}
+    axis = time_axis(list(texts.values()))
+    return {} if axis is None else dict(zip((*texts, max(texts) + 1), axis))
+
+
+def _figure(title: str, dated: bool) -> tuple[Figure, Any]:
+    """A picture with dates from left to right; else with tickets: there is no ticket 2.5."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=(8.0, 3.6), layout="constrained")
     figure.suptitle(title)
     axes = figure.subplots()
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.ticklabel_format(style="plain", useOffset=False)
+    if dated:
+        locator = AutoDateLocator()  # type: ignore[no-untyped-call]
+        axes.xaxis.set_major_locator(locator)
+        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_xlabel("ticket")
     return figure, axes
 
 
@@ -117,29 +133,32 @@ def _safe(name: str) -> str:
     return name.replace("$", r"\$").lstrip("_") or "arm"
 
 
-def _shares(tickets: list[int], shares: dict[str, dict[int, float]]) -> Figure:
-    figure, axes = _figure("Shares over time")
-    edges = [*tickets, tickets[-1] + 1]
+def _shares(tickets: list[int], shares: dict[str, dict[int, float]], dates: Mapping[int, datetime]) -> Figure:
+    figure, axes = _figure("Shares over time", bool(dates))
+    end: Any = max(dates.values()) if dates else tickets[-1] + 1
+    edges: list[Any] = [*(dates.get(ticket, ticket) for ticket in tickets), end]
     values = [[*row.values(), row[tickets[-1]]] for row in shares.values()]
     axes.stackplot(edges, values, labels=[_safe(name) for name in shares], step="post")
-    axes.set(xlabel="ticket", ylabel="share", ylim=(0, 1), xlim=(edges[0], edges[-1]))
+    axes.set(ylabel="share", ylim=(0, 1), xlim=(edges[0], edges[-1]))
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
     return figure
 
 
-def _means(moments: list[tuple[int, Beliefs]], names: list[str], heading: str) -> Figure:
-    figure, axes = _figure(_safe(f"{heading} over time"))
+def _means(
+    moments: list[tuple[int, Beliefs]], names: list[str], heading: str, dates: Mapping[int, datetime]
+) -> Figure:
+    figure, axes = _figure(_safe(f"{heading} over time"), bool(dates))
     for name in names:
         found = [(period, beliefs[name]) for period, beliefs in moments if name in beliefs]
         known = [(period, belief) for period, belief in found if not math.isnan(belief.mean)]
         if not known:
             continue
-        periods = [period for period, _ in known]
+        periods: list[Any] = [dates.get(period, period) for period, _ in known]
         means, low, high = zip(*((belief.mean, belief.low, belief.high) for _, belief in known))
         (line,) = axes.plot(periods, means, label=_safe(name))
         if all(map(math.isfinite, (*low, *high))):
             axes.fill_between(periods, low, high, color=line.get_color(), alpha=0.12, linewidth=0)
-    axes.set(xlabel="ticket", ylabel=_safe(heading))
+    axes.set(ylabel=_safe(heading))
     if axes.lines:
         heights = [float(height) for line in axes.lines for height in line.get_ydata()]
         lowest, highest = min(heights), max(heights)

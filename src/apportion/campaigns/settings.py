@@ -127,9 +127,9 @@ class _Changeable(TypedDict, total=False):
     )]  # fmt: skip
     c: Annotated[float | None, Setting(
         help="Return exponent: returns grow as amount^c; below 1 they diminish.",
-        details="Measure it on a past history: `apportion fit`. Auto takes it as 1; Recommended, Matching and "
-                "Thompson take what you give.",
-        without="1, returns in proportion to the amount",
+        details="Measure it on a past history: `apportion fit`. Recommended, Matching and Thompson take what you "
+                "give.",
+        without="learned by Auto, assumed to be 1 by other policies",
         group="decision", label="c", noun="c", example=0.8, above=0.0, high=1.0, recounts=True,
     )]  # fmt: skip
     sigma: Annotated[float | Mapping[str, float] | None, Setting(

@@ -13,13 +13,16 @@ from apportion._common.currencies import smallest_payment
 from apportion.allocation.allocator import Allocator
 from apportion.allocation.noise_levels import in_order, sigma_by_name
 from apportion.allocation.outcomes import budget_amount
+from apportion.allocation.past import past_for
 from apportion.allocation.tickets import Ticket
-from apportion.campaigns.events import Event, intact, ticket_from_events
+from apportion.campaigns.events import KINDS, Event, intact, ticket_from_events
+from apportion.campaigns.plausible import SeenOutcomes
 from apportion.campaigns.settings import CHANGEABLE, RECOUNTS, SETTINGS, Settings
 from apportion.campaigns.ticket_index import TicketIndex
+from apportion.campaigns.totals import Totals
 from apportion.errors import IncompatibleState, InvalidValue
 from apportion.policies import Policy, Uniform, policy_from_dict
-from apportion.policies.contract import exponents_for, return_exponent_for
+from apportion.policies.parameters import parameters_of
 from apportion.policies.registry import choose_policy
 
 FORMAT = "apportion.ledger"
@@ -50,6 +53,10 @@ class CampaignState:
         """The events of a ticket up to an event number, from the database."""
         self.tickets = tickets
         tickets.fetch = self._fetch
+        self.seen: SeenOutcomes | None = None
+        """Between what the outcomes were; None where nobody asked."""
+        self.totals: Totals | None = None
+        """What was spent and came back; None where it was not added up, as nobody asked."""
 
     @classmethod
     def begin(cls, event: Event) -> CampaignState:
@@ -79,8 +86,9 @@ class CampaignState:
     def settings(self) -> Settings:
         """All of them, as they are now."""
         own, policy, found = self.allocator, self.allocator.policy.to_dict(), self.allocator.learned
-        b, sigma = (own.b, own.sigma) if found is None else (found.b, found.sigma)
-        sigma = None if isinstance(sigma, float) and math.isnan(sigma) else sigma
+        b, sigma = own.b if found is None else found.b, own.sigma
+        if sigma is None and found is not None and not math.isnan(found.sigma):
+            sigma = found.sigma
         plain = {
             name: getattr(own, name) if name in ALLOCATOR_SETTINGS else self._settings.get(name, setting.default)
             for name, setting in SETTINGS.items()
@@ -92,6 +100,26 @@ class CampaignState:
         }  # fmt: skip
         return Settings(**{**plain, **derived})
 
+    @property
+    def name(self) -> str | None:
+        """The name that the campaign was given later; None where it has the one that it began with."""
+        return cast("str | None", self._settings.get("name"))
+
+    @name.setter
+    def name(self, name: str) -> None:
+        """Call it so."""
+        self._settings["name"] = name
+
+    @property
+    def archived(self) -> bool:
+        """Whether it is put away."""
+        return bool(self._settings.get("archived", False))
+
+    @archived.setter
+    def archived(self, put_away: bool) -> None:
+        """Put it away, or take it out again."""
+        self._settings["archived"] = put_away
+
     # Events
 
     def apply(self, event: Event) -> None:
@@ -100,7 +128,21 @@ class CampaignState:
             raise IncompatibleState(f"Event {self.number + 1} of this campaign is missing.")
         with intact(event.number):
             self._apply(event)
+        self.count(event)
+
+    def count(self, event: Event) -> None:
+        """Take note of an event whose change the state already has."""
         self.number, self.at = event.number, event.at
+        if self.totals is not None and not self.totals.take(event):
+            self.totals = None
+        if self.seen is not None:
+            if event.kind == "outcome" and event.ticket is not None:
+                amounts, indices = self.tickets.find(event.ticket).amounts.tolist(), self.allocator.indices
+                for name, outcome in event.payload["outcomes"].items():
+                    if outcome is not None:
+                        self.seen.add(name, outcome, amounts[indices[name]])
+            elif event.kind in ("amended", "cancelled"):
+                self.seen = None
 
     def _apply(self, event: Event) -> None:
         payload = event.payload
@@ -118,7 +160,13 @@ class CampaignState:
             self.change_arm(payload["action"], payload["arm"], *options)
         elif event.kind == "setting":
             self.change(payload["changes"])
-        elif event.kind != "imported":
+        elif event.kind == "cancelled":
+            self.allocator.cancel(cast("int", event.ticket))
+        elif event.kind == "renamed":
+            self.name = payload["name"]
+        elif event.kind in ("archived", "unarchived"):
+            self.archived = event.kind == "archived"
+        elif event.kind not in KINDS:
             unknown = f"Event {event.number} is of a kind that this release does not know: {event.kind}."
             raise IncompatibleState(unknown)
 
@@ -163,18 +211,18 @@ class CampaignState:
         given = {
             name: wanted.get(name, getattr(old, name)) for name in NOISE if name in wanted or name not in old.assumed
         }
-        given["c"] = wanted.get("c", old.c)
-        if given["c"] is None:
-            given["c"] = 1.0
+        given["c"] = wanted.get("c", self.allocator.given_c)
         if "sigma" in given:
             given["sigma"] = in_order(sigma_by_name(given["sigma"], names), names)
         if policy is None:
             current = self.allocator.policy
             changed = {name: given[name] for name in (*NOISE, "c") if name in wanted and name in current.parameters}
+            if changed.get("c", ...) is None:  # learned again, or as in the paper
+                changed["c"] = next(each.default for each in parameters_of(type(current)) if each.name == "c")
             policy = type(current)(**{**current.parameters, **changed})
         chosen, _ = choose_policy(policy, **given)
         if isinstance(policy, str):  # a policy that is given whole brings its own c
-            return_exponent_for(chosen, given["c"])
+            past_for(chosen, 1, c=given["c"])
         return chosen
 
     def change(self, changes: Mapping[str, Any]) -> None:
@@ -205,10 +253,10 @@ class CampaignState:
                     own.resolution = resolution_of(self._settings[name])
             elif name not in RECOUNTS:
                 own.set_option(name, SETTINGS[name].check(changes[name]))
-        b = changes.get("b", own.counted_b)
-        c = changes["c"] if "c" in changes else getattr(own.policy, "c", own.c)
-        exponents = exponents_for(own.policy, b), return_exponent_for(own.policy, c)
-        if set(RECOUNTS) & set(changes) or exponents != (own.exponents, own.c):
+        held = {} if own.learns else {"b": own.given_b, "c": getattr(own.policy, "c", own.given_c)}
+        b, c = (changes.get(name, held.get(name)) for name in ("b", "c"))
+        wanted_past = past_for(own.policy, 1, b=b, c=c)
+        if set(RECOUNTS) & set(changes) or (wanted_past.b, wanted_past.c) != own.exponents:
             wanted = {name: changes.get(name, getattr(own, name)) for name in RECOUNTS if name not in ("b", "c")}
             # A window and a half-life exclude each other: the one that is given now takes the other's place.
             for given, other in (("window", "half_life"), ("half_life", "window")):

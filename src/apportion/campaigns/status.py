@@ -6,20 +6,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from apportion._common.formatting import one_of, readable
 from apportion.allocation.beliefs import Belief, Beliefs
 from apportion.campaigns.settings import Settings
 from apportion.campaigns.state import CampaignState
+from apportion.campaigns.totals import Totals, return_so_far
 from apportion.inference.health.findings import Health
-from apportion.inference.learning import Learned
+from apportion.inference.learned import Learned
 from apportion.model.response import best_values
 
 _DRAWS = 4096
+
+SURE = 0.95
+"""From this chance of being the best on nobody calls it a test any more."""
+
+MOST_SURE_OF_MOVING = 0.95
+"""Where returns move, and old results count like new ones, nobody can be surer of the best arm than this."""
 
 
 class ArmStatus(NamedTuple):
     """One arm: its state (active, paused, removed), the bounds on its share, and what is believed about it.
 
-    `resource` of the belief is the amount that it stands on (`spent_heading`); what was spent is in the history.
+    `spent` and `returned` are what was really spent and came back (`totals`). `resource` of the belief is the amount
+    that the estimate stands on (`spent_heading`), which may be less.
     """
 
     name: str
@@ -28,10 +37,17 @@ class ArmStatus(NamedTuple):
     maximum: float
     belief: Belief | None
     """None for an arm that was removed."""
+    spent: float = math.nan
+    returned: float = math.nan
+
+    @property
+    def return_so_far(self) -> float:
+        """Returned ÷ spent: no estimate."""
+        return return_so_far(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Flat plain data: bounds and belief side by side."""
-        own = self._asdict()
+        """Flat plain data: bounds, totals and belief side by side."""
+        own = {**self._asdict(), "return_so_far": self.return_so_far}
         belief = own.pop("belief")
         return {**own, **(belief._asdict() if belief is not None else {})}
 
@@ -51,32 +67,66 @@ class Status(NamedTuple):
     beliefs: Beliefs
     health: Health | None = None
     """What was found in the data; None where it was not asked for."""
+    spent: float = math.nan
+    """On all arms together, as far as is known: see `apportion.campaigns.totals`."""
+    returned: float = math.nan
+    archived: bool = False
+    """Whether it is put away."""
+
+    @property
+    def return_so_far(self) -> float:
+        """Returned ÷ spent, of all arms together: no estimate."""
+        return return_so_far(self)
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """Those of the notes that speak of statistics."""
+        return details(self.settings, self.beliefs.learned)
+
+    @property
+    def plain_notes(self) -> tuple[str, ...]:
+        """The others: what everybody should know."""
+        return tuple(note for note in self.notes if note not in self.details)
+
+    @property
+    def most_sure(self) -> float:
+        """The largest chance that is told: all of it, unless returns move and nothing is done about it."""
+        found = () if self.health is None else self.health.findings
+        moves = any(finding.kind == "drift" and finding.severity == "warning" for finding in found)
+        return MOST_SURE_OF_MOVING if moves else 1.0
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; NaN where something is not known."""
         return {
             "campaign": self.name,
+            "archived": self.archived,
             "period": self.period,
             "open_tickets": list(self.open_tickets),
             "leader": self.leader,
+            "spent": self.spent,
+            "returned": self.returned,
+            "return_so_far": self.return_so_far,
             "expected_regret_per_period": self.expected_regret,
             "arms": [arm.to_dict() for arm in self.arms],
             "settings": self.settings._asdict(),
-            "learned": learned_content(self.beliefs.learned),
+            **relative_to(self.beliefs),
             "events": self.version,
             "notes": list(self.notes),
             "health": None if self.health is None else self.health.to_dict(),
         }
 
 
-def status_of(name: str, state: CampaignState, beliefs: Beliefs, expected_regret: float) -> Status:
+def status_of(name: str, state: CampaignState, beliefs: Beliefs, expected_regret: float, totals: Totals) -> Status:
     """The status of a campaign in this state."""
     own, settings = state.allocator, state.settings
-    waiting = own.open_tickets
+    waiting, by_arm = own.open_tickets, totals.by_arm()
+    arms = (ArmStatus(*arm, beliefs.get(arm.name), *by_arm.get(arm.name, (0.0, 0.0))) for arm in own.all_arms)
     return Status(
         name=name, period=own.period, open_tickets=waiting, leader=beliefs.leader, expected_regret=expected_regret,
-        arms=tuple(ArmStatus(*arm, belief=beliefs.get(arm.name)) for arm in own.all_arms), settings=settings,
-        version=state.number, notes=sentences(settings, waiting, expected_regret, beliefs.learned), beliefs=beliefs,
+        arms=tuple(arms), settings=settings,
+        version=state.number, beliefs=beliefs,
+        notes=(*details(settings, beliefs.learned), *sentences(settings, waiting, expected_regret, beliefs)),
+        **totals.in_all()._asdict(), archived=state.archived,
     )  # fmt: skip
 
 
@@ -109,18 +159,29 @@ def spent_heading(settings: Settings) -> str:
     return "Spent, still counting" if fades else "Spent, with results"
 
 
+def back_words(settings: Settings) -> tuple[str, str]:
+    """What the totals are called beside "Spent": what came back, and that ÷ spent."""
+    return ("Cost", "Cost so far") if settings.minimise else ("Came back", "Return so far")
+
+
 def return_heading(settings: Settings, c: float | None = None) -> str:
     """What `mean` of a belief is, in words: 'Return per EUR'; where returns diminish, 'Return of the first EUR'.
 
     `c` is that of the beliefs, where they are not of today.
     """
     of = "per" if (settings.c if c is None else c) == 1.0 else "of the first"
-    return f"{'Cost' if settings.minimise else 'Return'} {of} {settings.unit or 'unit'}"
+    return f"{'Cost' if settings.minimise else 'Return'} {of} {one_of(settings.unit)}"
 
 
 def marginal_heading(settings: Settings) -> str:
     """What `marginal` of a belief is, in words: 'Return of the next EUR'."""
-    return f"{'Cost' if settings.minimise else 'Return'} of the next {settings.unit or 'unit'}"
+    return f"{'Cost' if settings.minimise else 'Return'} of the next {one_of(settings.unit)}"
+
+
+def relative_to(beliefs: Beliefs) -> dict[str, Any]:
+    """What beliefs stand on, as of their own time: σ, c, the level, the direction, what was learned."""
+    own = {name: getattr(beliefs, name) for name in ("sigma", "c", "level", "minimise")}
+    return {**own, "learned": learned_content(beliefs.learned)}
 
 
 def learned_content(found: Learned | None) -> dict[str, Any] | None:
@@ -128,10 +189,8 @@ def learned_content(found: Learned | None) -> dict[str, Any] | None:
     return None if found is None else {**found._asdict(), "sentence": found.sentence}
 
 
-def sentences(
-    settings: Settings, waiting: tuple[int, ...], regret: float, learned: Learned | None = None
-) -> tuple[str, ...]:
-    """What a person should know, in words that hold on the command line, in the dashboard and over HTTP."""
+def details(settings: Settings, learned: Learned | None = None) -> tuple[str, ...]:
+    """The statistics in words: what is known of the noise, and how; what a range stands on."""
     notes = [] if learned is None else [learned.sentence]
     assumed = [] if learned else [option for option in settings.assumed if getattr(settings, option) is not None]
     taken = [f"{'σ' if option == 'sigma' else option} = {getattr(settings, option):g}" for option in assumed]
@@ -140,16 +199,37 @@ def sentences(
             f"{' and '.join(taken)} {'was' if len(taken) == 1 else 'were'} assumed: give what you know in the "
             "settings, or measure it on a past history."
         )
+    if learned is None and not taken:
+        sigma = settings.sigma
+        told = readable(sigma)
+        if isinstance(sigma, Mapping):
+            told = ", ".join(f"{name}: {readable(value)}" for name, value in sigma.items())
+        notes.append(f"b = {settings.b:g}{'' if settings.c == 1.0 else f'; c = {settings.c:g}'}; σ = {told}.")
+    if settings.robust:
+        notes.append("The likely ranges are not proven for trimmed means.")
+    return tuple(notes)
+
+
+def sentences(settings: Settings, waiting: tuple[int, ...], regret: float, beliefs: Beliefs) -> tuple[str, ...]:
+    """What a person should know, in words that hold on the command line, in the dashboard and over HTTP."""
+    notes, learned = [], beliefs.learned
+    if learned is not None and math.isnan(learned.sigma):
+        notes.append("No results yet: the first splits are as even as the bounds allow.")
+    elif learned is not None and not (beliefs.leader and beliefs[beliefs.leader].probability_best >= SURE):
+        notes.append("Results vary a lot from period to period: still testing.")
+    elif learned is None and "sigma" in settings.assumed and settings.sigma is not None:
+        notes.append("How much results vary was assumed: ranges and chances are only as good as that.")
     if settings.c < 1.0:
-        notes.append(f"Returns diminish: they grow as amount^{settings.c:g}, so several arms share the best split.")
+        one = one_of(settings.unit)
+        notes.append(f"Returns diminish: each further {one} brings less, so several arms share the best split.")
     if settings.minimise:
-        notes.append("Outcomes are costs: the arm with the smallest mean is the best.")
+        notes.append("Outcomes are costs: less is better.")
     if settings.half_life is not None:
         notes.append(f"Outcomes count half after {settings.half_life:g} periods.")
     if settings.window is not None:
         notes.append(f"Only outcomes of the last {settings.window} periods count.")
     if settings.robust:
-        notes.append("Outliers are trimmed; the intervals are not proven for trimmed means.")
+        notes.append("Outliers are trimmed.")
     if len(waiting) > 1:
         shown = ", ".join(map(str, waiting[-10:]))
         notes.append(f"{len(waiting)} tickets are open ({shown}); close those whose outcomes will never come.")

@@ -4,13 +4,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from apportion._common.formatting import column_cells, percent, readable, to_the_minute
-from apportion.allocation.beliefs import Beliefs, interval
+from apportion._common.formatting import chance, column_cells, percent, readable, to_the_minute, written
+from apportion.allocation.beliefs import Belief, Beliefs, interval
 from apportion.allocation.split import Split
 from apportion.campaigns.history import Line
 from apportion.campaigns.plain_data import plain
 from apportion.campaigns.settings import Settings
-from apportion.campaigns.status import Status, marginal_heading, return_heading, spent_heading
+from apportion.campaigns.status import ArmStatus, Status, back_words, marginal_heading, return_heading, spent_heading
 
 
 def cell(value: Any) -> str:
@@ -20,7 +20,7 @@ def cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:g}"
+        return written(value)
     if isinstance(value, dict):
         return ", ".join(f"{name}: {cell(item)}" for name, item in value.items()) or "–"
     if isinstance(value, list):
@@ -47,7 +47,7 @@ def split_rows(split: Split, settings: Settings) -> Rows:
     for name, amount in zip(split.amounts, column_cells(list(split.amounts.values()))):
         belief = split.beliefs[name]
         mean = "–" if math.isnan(belief.mean) else interval(belief)
-        best = percent(belief.probability_best)
+        best = chance(belief.probability_best)
         bent = (_or_dash(belief.marginal),) if split.beliefs.c < 1.0 else ()
         rows.append(
             (
@@ -69,27 +69,51 @@ def split_rows(split: Split, settings: Settings) -> Rows:
 
 
 def status_rows(status: Status) -> Rows:
-    """Each arm with its bounds, what was spent, return with its likely range, and how likely it is the best."""
-    settings, diminishing = status.settings, status.beliefs.c < 1.0
-    resources = column_cells([None if arm.belief is None else arm.belief.resource for arm in status.arms])
-    rows = []
-    for arm, resource in zip(status.arms, resources):
-        free = (arm.minimum, arm.maximum) == (0.0, 1.0)
-        bounds = "" if free else f"{percent(arm.minimum)} to {percent(arm.maximum)}"
-        belief = arm.belief
-        if belief is None:
-            mean = marginal = best = "–"
-        else:
-            mean = "not enough data" if math.isnan(belief.mean) else interval(belief)
-            marginal, best = _or_dash(belief.marginal), percent(belief.probability_best)
-        bent = (marginal,) if diminishing else ()
-        rows.append((arm.name, arm.state, bounds, resource, mean, *bent, best))
-    columns = {
-        "arm": "left", "state": "left", "bounds": "left",
-        spent_heading(settings): "right", f"{return_heading(settings)} ({100 * settings.level:.6g}% range)": "right",
-        **_marginal_column(settings, status.beliefs), "best": "right",
-    }  # fmt: skip
-    return Rows(columns, rows)
+    """Each arm and all together: spent, came back, return so far; the estimate that is used, and the chance.
+
+    States and bounds have a column where any arm has one of its own.
+    """
+    settings, arms = status.settings, status.arms
+    totals: list[Any] = [*arms, status] if len(arms) > 1 else [*arms]
+    columns: dict[str, tuple[str, list[str]]] = {"arm": ("left", [arm.name for arm in arms])}
+    if len(arms) > 1:
+        columns["arm"][1].append("all")
+    if any(arm.state != "active" for arm in arms):
+        columns["state"] = ("left", [arm.state for arm in arms])
+    if any((arm.minimum, arm.maximum) != (0.0, 1.0) for arm in arms):
+        columns["bounds"] = ("left", [_bounds(arm) for arm in arms])
+    back, so_far = back_words(settings)
+    columns[f"spent {settings.unit or ''}".strip()] = ("right", column_cells([total.spent for total in totals]))
+    columns[back.lower()] = ("right", column_cells([total.returned for total in totals]))
+    columns[so_far.lower()] = ("right", [_or_dash(total.return_so_far) for total in totals])
+    beliefs = [arm.belief for arm in arms]
+    heading = return_heading(settings)
+    estimate = f"estimated {heading[:1].lower()}{heading[1:]} ({100 * settings.level:.6g}% range)"
+    columns[estimate] = ("right", ["–" if belief is None else _estimate(belief) for belief in beliefs])
+    if status.beliefs.c < 1.0:
+        marginal = ["–" if belief is None else _or_dash(belief.marginal) for belief in beliefs]
+        columns[marginal_heading(settings)] = ("right", marginal)
+    sure = status.most_sure
+    columns["best"] = ("right", ["–" if b is None else chance(b.probability_best, sure) for b in beliefs])
+    cells = [[*column, *[""] * (len(totals) - len(column))] for _, column in columns.values()]
+    return Rows({name: side for name, (side, _) in columns.items()}, list(zip(*cells)))
+
+
+def _bounds(arm: ArmStatus) -> str:
+    free = (arm.minimum, arm.maximum) == (0.0, 1.0)
+    return "" if free else f"{percent(arm.minimum)} to {percent(arm.maximum)}"
+
+
+def _estimate(belief: Belief) -> str:
+    return "not enough data" if math.isnan(belief.mean) else interval(belief)
+
+
+def estimate_rows(status: Status) -> Rows:
+    """The statistics behind the estimates: the amounts that they stand on, and the information in them."""
+    known = [(arm.name, arm.belief) for arm in status.arms if arm.belief is not None]
+    amounts = column_cells([belief.resource for _, belief in known])
+    rows = [(name, amount, readable(belief.information)) for (name, belief), amount in zip(known, amounts)]
+    return Rows({"arm": "left", spent_heading(status.settings).lower(): "right", "information": "right"}, rows)
 
 
 def _marginal_column(settings: Settings, beliefs: Beliefs) -> dict[str, str]:
@@ -103,12 +127,12 @@ def _or_dash(value: float) -> str:
 
 def history_rows(lines: Sequence[Line]) -> Rows:
     """Tickets arm by arm: what was advised, spent and earned, and what stood there before it was amended."""
-    texts = [column_cells([getattr(line, field) for line in lines]) for field in ("advised", "amount", "outcome")]
+    texts = [column_cells([getattr(line, field) for line in lines]) for field in ("advised", "spent", "outcome")]
     rows = []
     for line, advised, spent, outcome in zip(lines, *texts):
         before = ["no data" if old["outcome"] is None else readable(old["outcome"]) for old in line.corrections]
         state = line.state + (f", was {', '.join(before)}" if before else "")
         rows.append((str(line.ticket), to_the_minute(line.date), line.arm, advised, spent, outcome, state))
     columns = {"ticket": "right", "date (UTC)": "left", "arm": "left", "advised": "right", "spent": "right",
-               "outcome": "right", "state": "left"}  # fmt: skip
+               "came back": "right", "state": "left"}  # fmt: skip
     return Rows(columns, rows)

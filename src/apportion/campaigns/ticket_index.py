@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from apportion._common import validation
-from apportion.allocation.tickets import Ticket
-from apportion.errors import IncompatibleState, UnknownName
+from apportion.allocation.tickets import Ticket, from_ranges, to_ranges
+from apportion.errors import UnknownName
 from apportion.model.sums import Floats
 
 # The tickets used last are held in memory while they hold no more numbers than this, or so many tickets.
@@ -24,6 +24,7 @@ class TicketIndex:
 
     def __init__(self) -> None:
         self.issued = 0
+        self.cancelled: set[int] = set()
         self._open: set[int] = set()
         self._recent: dict[int, Ticket] = {}
         self.fetch: Callable[[int], Ticket] | None = None
@@ -32,6 +33,10 @@ class TicketIndex:
     def open(self) -> tuple[int, ...]:
         """The numbers of those with outcomes still to come."""
         return tuple(sorted(self._open))
+
+    def waits(self, number: int) -> bool:
+        """Whether outcomes of a ticket are still to come."""
+        return number in self._open
 
     def issue(self, amounts: Floats) -> int:
         """A new ticket's number."""
@@ -73,23 +78,14 @@ class TicketIndex:
             del self._recent[next(iter(self._recent))]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON: how many there were, and which are open, as ranges."""
-        ranges: list[list[int]] = []
-        for number in self.open:
-            if ranges and ranges[-1][1] == number - 1:
-                ranges[-1][1] = number
-            else:
-                ranges.append([number, number])
-        return {"issued": self.issued, "open": ranges}
+        """Plain data for JSON: how many there were, and which are open or cancelled, as ranges."""
+        state: dict[str, Any] = {"issued": self.issued, "open": to_ranges(self.open)}
+        return {**state, "cancelled": to_ranges(sorted(self.cancelled))} if self.cancelled else state
 
     def load(self, state: dict[str, Any], arms: int) -> TicketIndex:
         """This index, as `to_dict` wrote it."""
         del arms  # only the tickets in the database hold something for each arm
         self.issued = validation.whole("issued", state["issued"], low=0)
-        last = 0
-        for first, end in state["open"]:
-            if not last < first <= end <= self.issued:
-                raise IncompatibleState("The saved state is damaged: its open tickets are out of order.")
-            self._open.update(range(first, end + 1))
-            last = end
+        self._open = from_ranges(state["open"], self.issued)
+        self.cancelled = from_ranges(state.get("cancelled", ()), self.issued)
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import threading
@@ -11,14 +12,18 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from apportion._common import validation
+from apportion.allocation.saved_state import OutdatedState
 from apportion.allocation.split import Split
 from apportion.campaigns.events import Event, intact, now
+from apportion.campaigns.plausible import SeenOutcomes, first_ticket_seen
 from apportion.campaigns.state import CampaignState
 from apportion.campaigns.storage.fair_lock import Latch
 from apportion.campaigns.storage.group_commit import GroupedSession
 from apportion.campaigns.storage.session import SNAPSHOT_EVERY, Session
 from apportion.campaigns.storage.store import Store
-from apportion.errors import ApportionError, Conflict, IncompatibleState
+from apportion.campaigns.totals import Totals
+from apportion.campaigns.undo import unspent_tickets
+from apportion.errors import ApportionError, Conflict, IncompatibleState, UnknownName
 from apportion.policies import Policy
 
 if TYPE_CHECKING:
@@ -42,6 +47,9 @@ class SharedState:
         self.health: tuple[int, Health] | None = None
         """The last health check, after so many events."""
 
+        self.deleted = False
+        """Whether the campaign was found to be deleted."""
+
     def forget(self) -> None:
         """Read the state from the database again, the next time it is needed."""
         self.state = None
@@ -59,6 +67,7 @@ class Transaction:
         self.session = session
         self.state = state
         self.events: list[Event] = []
+        session.pending = self.events
         self.stale = False  # whether the state may hold more than the events tell
         self._campaign = campaign
         self._requests: dict[str, str] = {}  # the digest of what is asked for under a key, by key
@@ -68,7 +77,7 @@ class Transaction:
         if key in self._requests:
             payload = {**payload, "asked": self._requests[key]}
         event = Event(self.state.number + 1, now(), kind, ticket, payload, key)
-        self.state.number, self.state.at = event.number, event.at
+        self.state.count(event)
         self.events.append(event)
         return event
 
@@ -86,7 +95,7 @@ class Transactions:
     def __init__(self, store: Store, campaign: int, name: str) -> None:
         self.store = store
         self.campaign = campaign
-        self.name = name
+        self.name = self._first_name = name
         self._local = threading.local()
 
     @property
@@ -94,6 +103,11 @@ class Transactions:
         """What the threads of this process share of the campaign."""
         found: SharedState = self.store.shared.setdefault(self.campaign, SharedState())
         return found
+
+    @property
+    def under_way(self) -> bool:
+        """Whether this thread has a write under way."""
+        return getattr(self._local, "transaction", None) is not None
 
     def read(self, look: Callable[[CampaignState, Session], T]) -> T:
         """What `look` finds in the state as of now, or as of the write that this thread has under way."""
@@ -112,6 +126,16 @@ class Transactions:
                 finally:
                     shared.lock.release()
             return look(self.state_at(session, None), session)  # nobody sees what may yet fail
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """A session to read events by: those of a write that this thread has under way are among them."""
+        transaction: Transaction | None = getattr(self._local, "transaction", None)
+        if transaction is not None:
+            yield transaction.session
+        else:
+            with self.store.reading() as session:
+                yield session
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
@@ -147,10 +171,15 @@ class Transactions:
     def state_at(self, session: Session, number: int | None) -> CampaignState:
         """A fresh copy of the state after that many events; as of now by default."""
         saved = session.snapshot(self.campaign, number)
+        state = None
         if saved is not None:
-            state = CampaignState.from_text(saved.state, saved.number)
-        else:
+            with contextlib.suppress(OutdatedState):  # then all events are repeated
+                state = CampaignState.from_text(saved.state, saved.number)
+        if state is None:
             first = next(session.events(self.campaign, 0, limit=1), None)
+            if first is None and session.is_deleted(self.campaign):
+                self.shared.deleted = True
+                raise UnknownName(f"Campaign '{self.name}' was deleted.")
             if first is None:
                 raise IncompatibleState(f"Campaign '{self.name}' has no events: its database is damaged.")
             state = CampaignState.begin(first)
@@ -159,24 +188,38 @@ class Transactions:
             state.apply(event)
         return state
 
+    def totals(self, state: CampaignState, session: Session) -> Totals:
+        """What was spent and came back, as of a state: added up from all tickets once, and kept up to date then."""
+        if state.totals is None:
+            events = session.events_by_ticket(self.campaign)
+            state.totals = Totals.of(event for event in events if event.number <= state.number)
+        return state.totals
+
+    def seen(self, state: CampaignState, session: Session) -> SeenOutcomes:
+        """Between what the outcomes of the last tickets were: read once, and kept up to date then."""
+        if state.seen is None:
+            period, indices = state.allocator.period, state.allocator.indices
+            events = session.events_of_tickets(self.campaign, first_ticket_seen(period, len(indices)), period)
+            by_ticket: dict[int, list[Event]] = {}
+            for event in events:
+                by_ticket.setdefault(event.ticket or 0, []).append(event)
+            state.seen = SeenOutcomes.of(by_ticket, indices)
+        return state.seen
+
     def restore_split(self, session: Session, event: Event) -> Split:
         """The split of an event once more, with the beliefs and reasons of its time."""
-        before = self.state_at(session, event.number - 1).allocator
+        state = self.state_at(session, event.number - 1)
+        before = state.allocator
         with intact(event.number):
-            return before.explain(before.decision_from(event.payload))
+            split = before.explain(before.decision_from(event.payload))
+            split.date = event.period_date
+            split.unspent = unspent_tickets(state)
+            return split
 
     def _refresh(self, transaction: Transaction) -> None:
         """The state anew, from what is on disk and the events of the write, where a verb in it was interrupted."""
         if transaction.stale:
-            state = self.state_at(transaction.session, None)
-            on_disk = self._history(transaction.session)
-            state.history = lambda ticket, upto: [
-                *on_disk(ticket, upto),
-                *(event for event in transaction.events if event.ticket == ticket and event.number <= upto),
-            ]
-            for event in transaction.events:
-                state.apply(event)
-            transaction.state, transaction.stale = state, False
+            transaction.state, transaction.stale = self.state_at(transaction.session, None), False
 
     def _flush(self, transaction: Transaction, shared: SharedState) -> None:
         """Hand the events to the database, and a snapshot where one is due; the store commits."""
@@ -184,6 +227,7 @@ class Transactions:
         if not transaction.events:
             return
         session = transaction.session
+        session.pending = ()
         session.on_failure(shared.forget)
         shared.pending = session.committed
         session.append(self.campaign, transaction.events)
@@ -209,6 +253,7 @@ class Transactions:
                 for event in session.events(self.campaign, state.number):
                     state.apply(event)
         shared.state = state
+        self.name = state.name or self._first_name  # somebody else may have given it another one
         return state
 
     def _history(self, session: Session) -> Callable[[int, int], list[Event]]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import io
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from apportion._common import optional
 from apportion._version import __version__
-from apportion.cli import arms, campaign, doctor, files, forecast, serve, settings, study, token
+from apportion.cli import arms, campaign, campaigns, doctor, files, forecast, serve, settings, study, token
 from apportion.cli.refusals import Commands
+from apportion.cli.table_options import reading_options, with_table_options
 from apportion.errors import ApportionError, InvalidValue
 
 app = typer.Typer(
@@ -76,14 +77,9 @@ def theory(
 
 
 @app.command()
+@with_table_options(before="c", dated=False)
 def fit(
-    file: Annotated[Path, typer.Argument(help="A CSV file: a row for each amount and what came back.")],
-    arm_column: Annotated[str, typer.Option(help="The column of the arms' names.")] = "arm",
-    amount_column: Annotated[str, typer.Option(help="The column of the amounts.")] = "amount",
-    outcome_column: Annotated[str, typer.Option(help="The column of the outcomes.")] = "outcome",
-    date_column: Annotated[
-        str | None, typer.Option(help="The column of the dates; one called date by default, if there is one.")
-    ] = None,
+    file: Annotated[Path, typer.Argument(help="A file of amounts and what came back: CSV, .xlsx, Parquet.")],
     c: Annotated[
         float | None, typer.Option(help="Exponent of the mean, if it is known: 1 for returns in proportion.")
     ] = None,
@@ -98,12 +94,12 @@ def fit(
     apart: Annotated[
         str | None, typer.Option(help="week or month: a mean of its own for each, where returns move over time.")
     ] = None,
-    decimal: campaign.Decimal = None,
     plot: Annotated[
         Path | None, typer.Option(help="The picture (.png, .svg or .pdf); beside the file by default.")
     ] = None,
     details: Annotated[bool, typer.Option("--details", help="With the statistics of the tests.")] = False,
     json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+    **table: Any,
 ) -> None:
     """How returns and noise grow with the amount: c, b and σ of a history, with intervals, tests and pictures.
 
@@ -112,8 +108,8 @@ def fit(
     from apportion.cli.fit import show_fit
 
     show_fit(
-        file, plot=plot, as_json=json, details=details, arm=arm_column, amount=amount_column, outcome=outcome_column,
-        date=date_column, c=c, b=b, sigma=sigma, level=level, tails=tails, apart=apart, decimal=decimal,
+        file, plot=plot, as_json=json, details=details, c=c, b=b, sigma=sigma, level=level, tails=tails, apart=apart,
+        **reading_options(table),
     )  # fmt: skip
 
 
@@ -135,12 +131,14 @@ def simulate(
 
 
 for command in (
-    campaign.new, campaign.split, campaign.record, campaign.amend, campaign.close, campaign.status,
-    campaign.campaigns, campaign.history, settings.settings, settings.check, settings.upgrade, arms.arms,
-    files.export, files.restore, files.report, files.import_, forecast.forecast, forecast.backtest, serve.serve,
+    campaign.new, campaign.split, campaign.record, campaign.amend, campaign.close, campaign.cancel,
+    campaign.status, campaign.history, settings.settings, settings.check, settings.upgrade, arms.arms,
+    files.export, files.restore, files.report, files.import_, files.undo_import,
+    forecast.forecast, forecast.backtest, serve.serve,
     doctor.doctor,
 ):  # fmt: skip
-    app.command(command.__name__.rstrip("_"))(command)
+    app.command(command.__name__.rstrip("_").replace("_", "-"))(command)
+app.add_typer(campaigns.app, name="campaigns")
 app.add_typer(token.app, name="token")
 app.add_typer(study.app, name="study")
 

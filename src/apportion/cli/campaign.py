@@ -1,9 +1,10 @@
-"""Commands that run a campaign: new, split, record, amend, close, status, campaigns, history."""
+"""Commands that run a campaign: new, split, record, amend, close, cancel, status, history."""
 
 from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,8 @@ import typer
 from apportion.campaigns.settings import SETTINGS
 from apportion.cli import show
 from apportion.cli.setting_options import read_options, unset_by_zero, with_settings
-from apportion.errors import ApportionError, InvalidValue
+from apportion.cli.table_options import with_table_options
+from apportion.errors import ApportionError, InvalidValue, Unconfirmed
 
 
 def complete_campaigns(incomplete: str) -> list[str]:
@@ -33,7 +35,8 @@ Db = Annotated[
 ]  # fmt: skip
 Json = Annotated[bool, typer.Option("--json", help="For machines.")]
 Ticket = Annotated[int | None, typer.Option(help="Which split; the open one by default.")]
-Decimal = Annotated[str | None, typer.Option(help="Decimal mark, comma or point; found in the file by default.")]
+Details = Annotated[bool, typer.Option("--details", help="With the statistics.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Take it even where it is ten times off all that was seen.")]
 Key = Annotated[str | None, typer.Option(help="A name for this write: sent again with it, it is done once.")]
 
 
@@ -88,7 +91,11 @@ def _budget(typed: str) -> float:
 def split(
     name: Name,
     budget: Annotated[float | None, typer.Option(help="The budget of this period, where it differs.")] = None,
+    date: Annotated[
+        str | None, typer.Option(help="The date of the period, or its name; the present moment by default.")
+    ] = None,
     key: Key = None,
+    details: Details = False,
     db: Db = None,
     json: Json = False,
 ) -> None:
@@ -97,9 +104,10 @@ def split(
     Example: apportion split ads --budget 6000
     """
     campaign = open_campaign(name, db)
-    show.show_split(campaign, campaign.split(budget, key=key), json)
+    show.show_split(campaign, campaign.split(budget, date=date, key=key), json, details)
 
 
+@with_table_options(before="key", columns=False)
 def record(
     name: Name,
     outcomes: Annotated[
@@ -107,13 +115,15 @@ def record(
     ] = None,
     ticket: Ticket = None,
     spent: Annotated[list[str] | None, typer.Option(help="arm=amount really spent, if not as advised.")] = None,
-    csv: Annotated[Path | None, typer.Option(help="A file with columns arm, outcome, maybe amount, ticket.")] = None,
-    decimal: Annotated[
-        str | None, typer.Option(help="Decimal mark of the file, comma or point; found in it by default.")
+    csv: Annotated[
+        Path | None,
+        typer.Option("--csv", "--file", help="A file (CSV, .xlsx, Parquet): arm, outcome, maybe amount, ticket."),
     ] = None,
+    yes: Yes = False,
     key: Key = None,
     db: Db = None,
     json: Json = False,
+    **table: Any,
 ) -> None:
     """Record what came back, for some arms or all; the same again is harmless.
 
@@ -123,13 +133,18 @@ def record(
     if csv is not None:
         if outcomes or spent:
             raise InvalidValue("`record` takes outcomes from the command line or from `--csv`, not from both.")
-        from apportion.campaigns.history_files import read_outcome_rows
+        from apportion.campaigns.outcome_files import read_outcome_rows
 
-        rows = read_outcome_rows(csv, decimal)
-        with campaign.together():
-            numbers = [_ticket(campaign, ticket if row.ticket is None else row.ticket) for row in rows]
-            for number, row in zip(numbers, rows):
-                campaign.record(number, {row.arm: row.outcome}, None if row.amount is None else {row.arm: row.amount})
+        rows = read_outcome_rows(csv, **table)
+        numbers = [_ticket(campaign, ticket if row.ticket is None else row.ticket) for row in rows]
+
+        def record_rows(sure: bool) -> None:
+            with campaign.together():
+                for number, row in zip(numbers, rows):
+                    amounts = None if row.amount is None else {row.arm: row.amount}
+                    campaign.record(number, {row.arm: row.outcome}, amounts, confirm=sure)
+
+        _confirmed(record_rows, yes, json)
         tickets = sorted(set(numbers))
     else:
         if not outcomes:
@@ -137,7 +152,8 @@ def record(
             raise InvalidValue(f"Say what came back, for example {shlex.quote(example)}; got no outcome.")
         number = _ticket(campaign, ticket)
         amounts = show.numbers(spent, "amount") if spent else None
-        campaign.record(number, show.pairs(outcomes), amounts, key=key)
+        told = show.pairs(outcomes)
+        _confirmed(lambda sure: campaign.record(number, told, amounts, confirm=sure, key=key), yes, json)
         tickets = [number]
     _show_recorded(campaign, tickets, json, "Recorded")
 
@@ -147,6 +163,7 @@ def amend(
     ticket: Annotated[int, typer.Argument(help="Which split.")],
     outcomes: Annotated[list[str], typer.Argument(help="arm=number, as it should have been.")],
     spent: Annotated[list[str] | None, typer.Option(help="arm=amount really spent.")] = None,
+    yes: Yes = False,
     key: Key = None,
     db: Db = None,
     json: Json = False,
@@ -156,7 +173,8 @@ def amend(
     Example: apportion amend ads 12 search=790
     """
     campaign = open_campaign(name, db)
-    campaign.amend(ticket, show.pairs(outcomes), show.numbers(spent, "amount") if spent else None, key=key)
+    told, amounts = show.pairs(outcomes), show.numbers(spent, "amount") if spent else None
+    _confirmed(lambda sure: campaign.amend(ticket, told, amounts, confirm=sure, key=key), yes, json)
     _show_recorded(campaign, [ticket], json, "Amended")
 
 
@@ -172,48 +190,29 @@ def close(
     _show_recorded(campaign, [ticket], json, "Closed")
 
 
-def status(name: Name, db: Db = None, json: Json = False) -> None:
-    """Where a campaign stands: what is believed of each arm, what is open.
+def cancel(
+    name: Name,
+    ticket: Annotated[int | None, typer.Argument(help="Which split; the only open one by default.")] = None,
+    key: Key = None,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Cancel a split that was not spent; it stays in the log.
+
+    Example: apportion cancel ads 12
+    """
+    campaign = open_campaign(name, db)
+    number = _ticket(campaign, ticket)
+    campaign.cancel(number, key=key)
+    _show_recorded(campaign, [number], json, "Cancelled")
+
+
+def status(name: Name, details: Details = False, db: Db = None, json: Json = False) -> None:
+    """Where a campaign stands: what was spent and came back, what is believed of each arm, what is open.
 
     Example: apportion status ads
     """
-    show.show_status(open_campaign(name, db).status(), json)
-
-
-def campaigns(db: Db = None, json: Json = False) -> None:
-    """All campaigns.
-
-    Example: apportion campaigns
-    """
-    from apportion._common.formatting import readable
-    from apportion.campaigns.campaign import Campaign
-
-    found = []
-    for name in Campaign.names(db):
-        campaign = Campaign.open(name, db)
-        found.append({
-            "campaign": name, "period": campaign.period, "leader": campaign.beliefs().leader,
-            "open_tickets": len(campaign.open_tickets), "budget": campaign.settings.budget,
-            "unit": campaign.settings.unit,
-        })  # fmt: skip
-    if json:
-        show.show_json(found)
-    elif not found:
-        show.say("No campaigns yet. Begin one: apportion new ads --arms search,social --budget 5000")
-    else:
-        columns = {
-            "campaign": "left",
-            "period": "right",
-            "leader": "left",
-            "open tickets": "right",
-            "budget": "right",
-        }
-        rows = [
-            (row["campaign"], row["period"], row["leader"] or "–", row["open_tickets"],
-             f"{readable(row['budget'])} {row['unit'] or ''}".rstrip())
-            for row in found
-        ]  # fmt: skip
-        show.grid("Campaigns", columns, rows)
+    show.show_status(open_campaign(name, db).status(), json, details)
 
 
 def history(
@@ -258,6 +257,17 @@ def open_campaign(name: str, db: str | None) -> Any:
     return Campaign.open(name, db)
 
 
+def _confirmed(write: Callable[[bool], None], yes: bool, json: bool) -> None:
+    """Do a write; where it looks like a slip ask on a terminal, and refuse elsewhere."""
+    try:
+        write(yes)
+    except Unconfirmed as refusal:
+        question = str(refusal).partition(" Nothing was changed.")[0]
+        if json or not sys.stdin.isatty() or not typer.confirm(f"{question} Is that right?", default=False):
+            raise
+        write(True)
+
+
 def _ticket(campaign: Any, given: int | None) -> int:
     """The ticket that is meant: the only open one where none was named."""
     if given is not None:
@@ -286,7 +296,7 @@ def _summary(event: Any) -> str:
 
     payload = event.payload
     if event.kind == "split":
-        return ", ".join(f"{name} {amount:g}" for name, amount in list(payload["amounts"].items())[:8])
+        return ", ".join(f"{name} {cell(amount)}" for name, amount in list(payload["amounts"].items())[:8])
     if event.kind in ("outcome", "amended"):
         old = payload.get("old", {}).get("outcomes", {})
         return ", ".join(
@@ -297,6 +307,9 @@ def _summary(event: Any) -> str:
         return f"{payload['action']} {payload['arm']}"
     if event.kind == "setting":
         return ", ".join(f"{name}: {cell(value)}" for name, value in payload["changes"].items())
+    if event.kind in ("renamed", "undone", "cloned"):
+        told = {"renamed": "from {old} to {name}", "undone": "import of {file}", "cloned": "from {source}"}
+        return told[event.kind].format(**payload)
     if event.kind == "imported":
         return f"{payload['file']}, {counted(payload['rows'], 'row')}"
     return ""

@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
-from apportion._common.formatting import percent, readable, side_by_side
+from apportion._common.formatting import chance, one_of, percent, readable, side_by_side
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.check import Check
 from apportion.campaigns.storage.address import database_url
@@ -108,15 +108,15 @@ def _splits(scenario: Scenario, season: Season) -> Table:
 
 
 def _learned(scenario: Scenario, season: Season) -> Table:
-    what = f"{scenario.returns} per {scenario.unit.removesuffix('s')}"
+    what = f"{scenario.returns} per {one_of(scenario.unit)}"
     title = f"What was learned after {scenario.periods} {scenario.period}s ({what})"
     numbers = ("truth", "estimate", "95% interval", "chance to be best", "spent")
     table = Table("arm", *(Column(name, justify="right") for name in numbers), title=title)
     for arm, truth in sorted(zip(scenario.arms, scenario.means), key=lambda pair: -pair[1]):
         belief = season.beliefs[arm]
         low, mean, high, true = side_by_side(belief.low, belief.mean, belief.high, truth)
-        chance = percent(belief.probability_best)
-        table.add_row(arm, true, mean, f"{low} to {high}", chance, f"{belief.resource:,.0f}")
+        best = chance(belief.probability_best)
+        table.add_row(arm, true, mean, f"{low} to {high}", best, f"{belief.resource:,.0f}")
     return table
 
 

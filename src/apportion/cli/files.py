@@ -10,44 +10,71 @@ from typing import Annotated, Any
 import typer
 
 from apportion.cli import show
-from apportion.cli.campaign import Db, Decimal, Json, Name, open_campaign
+from apportion.cli.campaign import Db, Json, Name, open_campaign
+from apportion.cli.table_options import reading_options, with_table_options
 from apportion.errors import InvalidValue
 
 
+@with_table_options(before="add_arms")
 def import_(
     name: Name,
-    file: Annotated[Path, typer.Argument(help="A CSV file with a row per date and arm.")],
-    date_column: Annotated[str, typer.Option(help="The column of the dates.")] = "date",
-    arm_column: Annotated[str, typer.Option(help="The column of the arms.")] = "arm",
-    amount_column: Annotated[str, typer.Option(help="The column of the amounts.")] = "amount",
-    outcome_column: Annotated[str, typer.Option(help="The column of the outcomes.")] = "outcome",
-    delimiter: Annotated[str | None, typer.Option(help="Separator of cells; found in the file by default.")] = None,
-    decimal: Decimal = None,
+    file: Annotated[Path, typer.Argument(help="A file with dates, arms, amounts, outcomes: CSV, .xlsx, Parquet.")],
     add_arms: Annotated[bool, typer.Option("--add-arms", help="Add arms that are not known.")] = False,
     again: Annotated[bool, typer.Option("--again", help="Import it even if it was imported before.")] = False,
     db: Db = None,
     json: Json = False,
+    **table: Any,
 ) -> None:
     """Import a history: each date becomes a split with its outcomes, in the order of the dates. All rows, or none.
+
+    Several rows of one date and arm are summed; what else was done with the rows is said.
 
     Example: apportion import ads history.csv --arm-column channel --amount-column spend --outcome-column sales
     """
     from apportion._common.dates import describe_order
     from apportion._common.formatting import counted
-    from apportion.campaigns.files import import_history
-    from apportion.campaigns.history_files import read_history
+    from apportion.inference.history import read_history
 
-    columns: dict[str, Any] = {
-        "date": date_column, "arm": arm_column, "amount": amount_column, "outcome": outcome_column,
-        "delimiter": delimiter, "decimal": decimal,
-    }  # fmt: skip
+    options = reading_options(table)
     campaign = open_campaign(name, db)
-    order = describe_order(line.date for line in read_history(file, **columns)[0])
-    done = import_history(campaign, file, add_arms=add_arms, again=again, **columns)
+    order = describe_order(line.date for line in read_history(file, **options).observations)
+    done = campaign.import_history(file, add_arms=add_arms, again=again, **options)
     more = f" Added: {', '.join(done.arms_added)}." if done.arms_added else ""
-    rows, dates = counted(done.rows, "row"), counted(done.tickets, "date")
+    rows, dates = counted(done.rows, "row"), counted(done.tickets, options["period"] or "date")
     sentence = f"{rows} on {dates} {'was' if done.rows == 1 else 'were'} imported from {done.file}, {order}.{more}"
-    show.show_result(json, {**done._asdict(), "order": order}, sentence)
+    show.show_result(json, {**done._asdict(), "order": order}, "\n".join((sentence, *done.notes)))
+
+
+def undo_import(
+    name: Name,
+    event: Annotated[int | None, typer.Option(help="The event of the import (--list); the last by default.")] = None,
+    list_: Annotated[bool, typer.Option("--list", help="Only say which imports there are.")] = False,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Undo an import: its splits are cancelled, and arms that only it used are removed. The log keeps all of it.
+
+    Example: apportion undo-import ads
+    """
+    from apportion._common.formatting import counted, to_the_minute
+
+    campaign = open_campaign(name, db)
+    if list_:
+        found = campaign.imports()
+        if json:
+            show.show_json(found)
+            return
+        columns = {"event": "right", "at (UTC)": "left", "file": "left", "rows": "right", "state": "left"}
+        rows = [
+            (each.event, to_the_minute(each.at), each.file, each.rows, "undone" if each.undone else "")
+            for each in found
+        ]
+        show.grid(f"Imports of {name}", columns, rows)
+        return
+    done = campaign.undo_import(event)
+    removed = f" Removed: {', '.join(done.arms_removed)}." if done.arms_removed else ""
+    sentence = f"Undone: the import of {done.file}; {counted(done.tickets, 'split')} cancelled.{removed}"
+    show.show_result(json, done, sentence)
 
 
 def export(
@@ -76,7 +103,7 @@ def export(
     if out is None:
         print(text, end="")
         return
-    with _explained(out):
+    with explained(out):
         write_text(out, text)
     if not json:
         print(f"Written: {out}")
@@ -119,13 +146,13 @@ def report(
 
     page = campaign_page(open_campaign(name, db))
     target = Path(f"{name}.html") if out is None else out
-    with _explained(target):
+    with explained(target):
         page.write(target)
     show.show_result(json, {"campaign": name, "file": str(target)}, f"Written: {target}")
 
 
 @contextlib.contextmanager
-def _explained(target: Path) -> Iterator[None]:
+def explained(target: Path) -> Iterator[None]:
     """One sentence where a file cannot be written."""
     try:
         yield

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from apportion._common.parsing import number_or_per_arm
 from apportion.campaigns.settings import SETTINGS
 from apportion.cli import show
-from apportion.cli.campaign import Db, Decimal, Json, Name, open_campaign
+from apportion.cli.campaign import Db, Json, Name, open_campaign
+from apportion.cli.table_options import reading_options, with_table_options
 
 if TYPE_CHECKING:
     from apportion.campaigns.forecast import Forecast
@@ -42,13 +43,9 @@ def forecast(
     _show(f"{name}: the next {counted(result.periods, 'period')}", result, json)
 
 
+@with_table_options(before="b")
 def backtest(
-    file: Annotated[Path, typer.Argument(help="A CSV file with a row per date and arm.")],
-    date_column: Annotated[str, typer.Option(help="The column of the dates.")] = "date",
-    arm_column: Annotated[str, typer.Option(help="The column of the arms.")] = "arm",
-    amount_column: Annotated[str, typer.Option(help="The column of the amounts.")] = "amount",
-    outcome_column: Annotated[str, typer.Option(help="The column of the outcomes.")] = "outcome",
-    decimal: Decimal = None,
+    file: Annotated[Path, typer.Argument(help="A file with dates, arms, amounts, outcomes: CSV, .xlsx, Parquet.")],
     b: Annotated[float | None, typer.Option(help="Noise exponent; fitted by default.")] = None,
     c: Annotated[float | None, typer.Option(help="Return exponent; fitted by default.")] = None,
     sigma: Annotated[str | None, typer.Option(help="Noise scale σ, also arm=σ for each; fitted by default.")] = None,
@@ -61,6 +58,7 @@ def backtest(
     policies: Policies = None,
     seed: Seed = 0,
     json: Json = False,
+    **table: Any,
 ) -> None:
     """What policies would have earned on a history: its periods, simulated with the law fitted to it.
 
@@ -68,16 +66,14 @@ def backtest(
     """
     from apportion._common.formatting import counted
     from apportion.campaigns.forecast import backtest as simulate
-    from apportion.campaigns.history_files import read_history
+    from apportion.inference.history import read_history
 
-    history, _ = read_history(
-        file, date=date_column, arm=arm_column, amount=amount_column, outcome=outcome_column, decimal=decimal
-    )
+    reading = read_history(file, **reading_options(table))
     result = simulate(
-        history, b=b, sigma=None if sigma is None else number_or_per_arm(sigma, "σ", show.number), c=c,
+        reading.observations, b=b, sigma=None if sigma is None else number_or_per_arm(sigma, "σ", show.number), c=c,
         worlds=worlds, policies=_names(policies), minimise=minimise, growth=growth or None, change=change, seed=seed,
     )  # fmt: skip
-    _show(f"{file.name}: {counted(result.periods, 'period')} simulated", result, json)
+    _show(f"{file.name}: {counted(result.periods, 'period')} simulated", result, json, reading.summary.sentences())
 
 
 ROUNDING = 1e-9  # a mean above its range by less than this part of the earnings is rounding
@@ -87,12 +83,12 @@ def _names(policies: str | None) -> list[str] | None:
     return None if policies is None else [name.strip() for name in policies.split(",")]
 
 
-def _show(title: str, forecast: Forecast, json: bool) -> None:
+def _show(title: str, forecast: Forecast, json: bool, notes: tuple[str, ...] = ()) -> None:
     from apportion._common.formatting import counted, readable, side_by_side
     from apportion.campaigns.tables import cell
 
     if json:
-        show.show_json(forecast.to_dict())
+        show.show_json({**forecast.to_dict(), **({"notes": list(notes)} if notes else {})})
         return
     rows, rare = [], []
     for row in forecast.policies:
@@ -101,14 +97,20 @@ def _show(title: str, forecast: Forecast, json: bool) -> None:
         rows.append((row.policy, mean, f"{low} to {high}", lost, f"{least} to {most}"))
         if row.regret - row.regret_high > ROUNDING * abs(row.earned):
             rare.append(row.policy)
-    columns = {"policy": "left", "earned": "right", "5% to 95%": "right", "regret": "right", "5% to 95% ": "right"}
+    columns = {
+        "policy": "left",
+        "comes back": "right",
+        "5% to 95%": "right",
+        "lost against the best": "right",
+        "5% to 95% ": "right",
+    }
     simulated = counted(forecast.worlds, "simulation" if forecast.actual is not None else "simulated future")
     sigma = forecast.sigma
-    scale = cell(sigma) if isinstance(sigma, Mapping) else f"{sigma:.3g}"
+    scale = cell(sigma) if isinstance(sigma, Mapping) else readable(sigma)
     bent = "" if forecast.c == 1.0 else f", c = {forecast.c:.3g}"
     note = f"{simulated}; b = {forecast.b:.3g}{bent}, σ = {scale}."
     if rare:  # the mean is right, and looks wrong beside its band
-        note += f" Regret of {' and '.join(rare)}: the few (fewer than 1 of 20) that lose much raise the mean."
+        note += f" Lost by {' and '.join(rare)}: the few (fewer than 1 of 20) that lose much raise the mean."
     if forecast.actual is not None:
-        note += f" Really earned: {readable(forecast.actual)}."
-    show.grid(title, columns, rows, note)
+        note += f" Really came back: {readable(forecast.actual)}."
+    show.grid(title, columns, rows, " ".join((note, *notes)))

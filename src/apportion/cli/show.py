@@ -74,7 +74,7 @@ def grid(
     printed = [[cell if isinstance(cell, str) else readable(cell) for cell in row] for row in rows]
     texts = {name: [name, *(row[index] for row in printed)] for index, name in enumerate(columns)}
     numbers = [name for name, side in columns.items() if side == "right" and " " not in "".join(texts[name][1:])]
-    whole = {*unbroken, *numbers}
+    whole = {*(name for name in unbroken if name in columns), *numbers}
 
     def fits(room: int) -> bool:
         """Whether there is so much room for each text, beside what must not break and the borders."""
@@ -103,8 +103,8 @@ def grid(
         out.print(Text(note))
 
 
-def show_split(campaign: Campaign, split: Split, as_json: bool) -> None:
-    """Print a split and how to record its outcomes."""
+def show_split(campaign: Campaign, split: Split, as_json: bool, details: bool = False) -> None:
+    """Print a split and how to record its outcomes; with `details` how it was decided."""
     from apportion.campaigns.plain_data import split_content
     from apportion.campaigns.tables import split_rows
 
@@ -114,38 +114,37 @@ def show_split(campaign: Campaign, split: Split, as_json: bool) -> None:
     settings = campaign.settings
     title = f"{campaign.name}: ticket {split.ticket}, {readable(split.budget)} {settings.unit or ''}".rstrip()
     pairs = " ".join(f"{shlex.quote(name)}=…" for name, amount in split.amounts.items() if amount > 0)
-    note = f"{split.note} Then: apportion record {shlex.quote(campaign.name)} --ticket {split.ticket} {pairs}".strip()
-    grid(title, *split_rows(split, settings), note)
+    note = f"Then: apportion record {shlex.quote(campaign.name)} --ticket {split.ticket} {pairs}"
+    lines = [split.note if details else "", split.unspent_sentence, note]
+    if split.unspent:
+        lines[1] += f" Type: apportion cancel {shlex.quote(campaign.name)} {split.unspent[-1]}"
+    grid(title, *split_rows(split, settings), "\n".join(line for line in lines if line))
 
 
-def show_status(status: Status, as_json: bool) -> None:
-    """Print where a campaign stands."""
-    from apportion.campaigns.status import return_heading
-    from apportion.campaigns.tables import cell, status_rows
+def show_status(status: Status, as_json: bool, details: bool = False) -> None:
+    """Print where a campaign stands; with `details` the statistics, too."""
+    from apportion.campaigns.status import back_words
+    from apportion.campaigns.tables import estimate_rows, status_rows
 
     if as_json:
         show_json(status.to_dict())
         return
     settings = status.settings
-    title = f"{status.name}: {settings.policy}, {counted(status.period, 'period')}"
-    note = f"{return_heading(settings)} is an estimate; it can differ from all results divided by all amounts."
-    if settings.c < 1.0:
-        note = f"{return_heading(settings)} is an estimate; those after it return less and less (c = {settings.c:g})."
+    title = f"{status.name}: {counted(status.period, 'period')}"
+    back, so_far = back_words(settings)
+    note = f"{so_far} is {back.lower()} ÷ spent. The estimate is what splits use; the two can differ."
     grid(title, *status_rows(status), note, unbroken=("state",))
     budget = f"{readable(settings.budget)} {settings.unit or ''}".rstrip()
-    # What is learned has its own sentence among the notes.
-    noise = ""
-    if status.beliefs.learned is None:
-        sigma = cell(settings.sigma) if isinstance(settings.sigma, Mapping) else readable(settings.sigma)
-        bent = "" if settings.c == 1.0 else f"; c = {settings.c:g}"
-        noise = f"; b = {settings.b:g}{bent}; σ = {sigma}"
     lines = [
-        f"Budget {budget}{noise}.",
+        f"Budget: {budget} per period.",
         "Open tickets: " + (", ".join(map(str, status.open_tickets[-10:])) or "none") + ".",
     ]
     if not math.isnan(status.expected_regret):
         lines.append(f"Estimated cost of still not being sure: {readable(status.expected_regret)} per period.")
-    say("\n".join([*lines, *status.notes, *health_lines(status.health)]))
+    say("\n".join([*lines, *status.plain_notes, *health_lines(status.health)]))
+    if details:
+        say(" ".join((f"Policy: {settings.policy}.", *status.details)))
+        grid("What the estimates stand on", *estimate_rows(status))
 
 
 def health_lines(health: Health | None) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Column, Table
 
 from apportion._common import optional
+from apportion.cli.table_options import reading_options
 from apportion.policies import find_policy
 from apportion.reporting.html import shown
 from apportion.simulation.candidates import Candidate, Informed
@@ -235,21 +237,25 @@ def show_told(runs: int, seed: int, workers: int | None, out: Path | None, as_js
 
 def show_replay(
     file: Path, arms: list[str] | None, kits: int, days: int, mean_days: int, runs: int, seed: int, out: Path | None,
-    as_json: bool,
+    as_json: bool, table: dict[str, Any],
 ) -> None:  # fmt: skip
-    """Play a history day by day; `out` gets data, page and picture."""
+    """Play a history day by day; `out` gets data, page and picture, `table` says how the file is read."""
     from apportion.studies.replay import read_rates, replay
     from apportion.studies.replay.page import bars, found_table, reliability_table, write_study
     from apportion.studies.replay.run import contestants
 
     if out is not None:
         optional.require("plot", "`--out`")  # before the work, not after it
-    rates = read_rates(file, arms=arms, days=days, mean_days=mean_days)
+    rates = read_rates(file, arms=arms, days=days, mean_days=mean_days, **reading_options(table))
     with _progress() as bar:
         task = bar.add_task("runs", total=runs * len(contestants(rates.rates)))
         study = replay(rates, kits=kits, runs=runs, seed=seed, on_run=lambda: bar.advance(task))
     if out is not None:
         chosen = "" if arms is None else f" --arms {','.join(arms)}"
+        for name, value in reading_options(table).items():
+            if value not in (None, name):  # not as it is by default
+                option = f"{name}-column" if f"{name}_column" in table else name
+                chosen += f" --{option} {shlex.quote(value)}"
         size = f"--kits {kits} --days {days} --mean-days {mean_days} --runs {runs} --seed {seed}"
         write_study(study, out, f"apportion study replay {file.name}{chosen} {size} --out {out}")
     if as_json:

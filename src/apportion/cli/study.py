@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from apportion.cli.table_options import with_table_options
 
 app = typer.Typer(no_args_is_help=True, help="How a policy does in worlds that real data resemble.")
 
@@ -54,8 +56,9 @@ def told(runs: Runs = 20, seed: Seed = 1, workers: Workers = None, out: Out = No
 
 
 @app.command()
+@with_table_options(before="kits")
 def replay(
-    file: Annotated[Path, typer.Argument(help="A CSV file: date, arm, amount, outcome.")],
+    file: Annotated[Path, typer.Argument(help="A file with dates, arms, amounts, outcomes: CSV, .xlsx, Parquet.")],
     arms: Annotated[str | None, typer.Option(help="Only these arms, with commas between.")] = None,
     kits: Annotated[int, typer.Option(help="Whole units a day.", min=2)] = 1_000,
     days: Annotated[int, typer.Option(help="How many days, from the first one on.", min=2)] = 300,
@@ -64,6 +67,7 @@ def replay(
     seed: Seed = 1,
     out: Out = None,
     json: Json = False,
+    **table: Any,
 ) -> None:
     """A history day by day with whole units: what Auto finds, beside an even split, fixed memories and the best.
 
@@ -74,4 +78,4 @@ def replay(
     """
     from apportion.cli.studies import show_replay
 
-    show_replay(file, arms.split(",") if arms else None, kits, days, mean_days, runs, seed, out, json)
+    show_replay(file, arms.split(",") if arms else None, kits, days, mean_days, runs, seed, out, json, table)

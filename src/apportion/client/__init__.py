@@ -70,12 +70,12 @@ class Client:
         """The campaign of that name, without asking whether there is one."""
         return RemoteCampaign(self._transport, name)
 
-    def names(self) -> tuple[str, ...]:
-        """The names of all campaigns."""
+    def names(self, *, archived: bool = False) -> tuple[str, ...]:
+        """The names of the campaigns in use; with `archived` of those that are put away, too."""
         found: list[str] = []
         after: str | None = None
         while True:
-            page = self._transport.read("campaigns", after=after)
+            page = self._transport.read("campaigns", after=after, **({"archived": "true"} if archived else {}))
             found += [row["campaign"] for row in page["campaigns"]]
             after = page["next"]
             if after is None:

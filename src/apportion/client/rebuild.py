@@ -19,7 +19,7 @@ from apportion.campaigns.forecast import Forecast, PolicyForecast
 from apportion.campaigns.settings import SETTINGS, Settings
 from apportion.campaigns.status import ArmStatus, Status
 from apportion.inference.health.findings import Finding, Health
-from apportion.inference.learning import Learned
+from apportion.inference.learned import Learned
 from apportion.model.sums import Sums
 from apportion.policies import Policy
 
@@ -63,6 +63,8 @@ class RemoteSplit(Split):
             content["ticket"], float(content["budget"]), names, None, shares, shares, amounts, memory=shares
         )
         super().__init__(decision, _RemotePolicy(), RemoteBeliefs(content))
+        self.date = content.get("date")
+        self.unspent = tuple(content.get("unspent", ()))
         self._sent_note: str = content.get("note", "")
         self._sent_reasons = [arm.get("reason", "") for arm in arms]
 
@@ -110,7 +112,8 @@ def status(content: Content) -> Status:
     run_by = settings(content["settings"])
     rows = [{**row, "arm": row["name"]} for row in content["arms"]]
     present = [row for row in rows if row["state"] != "removed"]
-    believed = RemoteBeliefs({**run_by._asdict(), "arms": present, "learned": content.get("learned")})
+    stood_on = {name: content[name] for name in ("sigma", "c", "learned") if name in content}
+    believed = RemoteBeliefs({**run_by._asdict(), **stood_on, "arms": present})
     return record(
         Status,
         content,

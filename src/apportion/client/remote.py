@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
 from apportion._common import tables, validation
+from apportion._common.dates import period_date
 from apportion._common.tables import Source
 from apportion.allocation.arms import Arm, by_name
 from apportion.allocation.beliefs import Beliefs
@@ -14,12 +15,13 @@ from apportion.allocation.split import Split
 from apportion.campaigns.check import Check
 from apportion.campaigns.creation import campaign_name
 from apportion.campaigns.events import Event
-from apportion.campaigns.files import Imported
 from apportion.campaigns.forecast import Forecast
 from apportion.campaigns.history import History, Line
+from apportion.campaigns.importing import Imported
 from apportion.campaigns.protocol import CampaignVerbs, Key
 from apportion.campaigns.settings import ChangedSettings, Settings
 from apportion.campaigns.status import Status
+from apportion.campaigns.undo import ImportRecord, UndoneImport
 from apportion.client import rebuild
 from apportion.client.transport import Transport
 from apportion.policies import Policy
@@ -43,15 +45,36 @@ class RemoteCampaign(CampaignVerbs):
 
     # Splits, outcomes, arms, settings, files
 
-    def split(self, budget: float | None = None, *, key: Key = None) -> Split:
-        content = {} if budget is None else {"budget": budget}
+    def split(self, budget: float | None = None, *, date: str | None = None, key: Key = None) -> Split:
+        content: dict[str, Any] = {} if budget is None else {"budget": budget}
+        if date is not None:  # not sent where there is none: older services refuse it
+            content["date"] = period_date(date)
         return rebuild.RemoteSplit(self._write("POST", "splits", content=content, key=key))
 
-    def record(self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, key: Key = None) -> None:
-        self._write("POST", "splits", ticket, "outcomes", content=_outcomes(outcomes, amounts), key=key)
+    def record(
+        self,
+        ticket: int,
+        outcomes: Outcomes,
+        amounts: Amounts | None = None,
+        *,
+        confirm: bool = False,
+        key: Key = None,
+    ) -> None:
+        self._write("POST", "splits", ticket, "outcomes", content=_outcomes(outcomes, amounts, confirm), key=key)
 
-    def amend(self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, key: Key = None) -> None:
-        self._write("PATCH", "splits", ticket, "outcomes", content=_outcomes(outcomes, amounts), key=key)
+    def amend(
+        self,
+        ticket: int,
+        outcomes: Outcomes,
+        amounts: Amounts | None = None,
+        *,
+        confirm: bool = False,
+        key: Key = None,
+    ) -> None:
+        self._write("PATCH", "splits", ticket, "outcomes", content=_outcomes(outcomes, amounts, confirm), key=key)
+
+    def cancel(self, ticket: int, *, key: Key = None) -> None:
+        self._write("POST", "splits", ticket, "cancel", key=key)
 
     def close(self, ticket: int, *, key: Key = None) -> None:
         self._write("POST", "splits", ticket, "close", key=key)
@@ -86,16 +109,43 @@ class RemoteCampaign(CampaignVerbs):
 
     def import_history(
         self, path: Source, *, add_arms: bool = False, again: bool = False, key: Key = None,
-        **columns: str | None,
+        **columns: str | int | None,
     ) -> Imported:  # fmt: skip
         file = tables.read_content(path)
         known = {"date": "date_column", "arm": "arm_column", "amount": "amount_column", "outcome": "outcome_column"}
         for option in columns:
-            validation.choice("column", option, (*known, "delimiter", "decimal"))
-        query = {known.get(option, option): value for option, value in columns.items() if value is not None}
+            validation.choice("column", option, (*known, "period", "decimal", "delimiter", "sheet"))
+        query = {known.get(option, option): str(value) for option, value in columns.items() if value is not None}
         query |= {"file": file.name[:200], "add_arms": _flag(add_arms), "again": _flag(again)}
-        done = self._write("POST", "import", content=file.content, key=key, query=query, media_type="text/csv")
+        done = self._write(
+            "POST", "import", content=file.content, key=key, query=query, media_type="application/octet-stream"
+        )
         return rebuild.record(Imported, done)
+
+    def imports(self) -> tuple[ImportRecord, ...]:
+        return tuple(rebuild.record(ImportRecord, row) for row in self._read("imports")["imports"])
+
+    def undo_import(self, event: int | None = None, *, key: Key = None) -> UndoneImport:
+        which = () if event is None else (validation.whole("event", event, low=1),)
+        return rebuild.record(UndoneImport, self._write("POST", "imports", *which, "undo", key=key))
+
+    # The campaign as a whole
+
+    def rename(self, name: str, *, key: Key = None) -> None:
+        self.name = self._write("POST", "rename", content={"name": name}, key=key)["campaign"]
+
+    def archive(self, *, key: Key = None) -> None:
+        self._write("POST", "archive", key=key)
+
+    def unarchive(self, *, key: Key = None) -> None:
+        self._write("POST", "unarchive", key=key)
+
+    def clone(self, name: str, *, history: bool = True, key: Key = None) -> Self:
+        made = self._write("POST", "clone", content={"name": name, "history": history}, key=key)
+        return type(self)(self._transport, made["campaign"])
+
+    def delete(self, confirm: str) -> None:
+        self._write("DELETE", query={"confirm": confirm})
 
     # Reading
 
@@ -195,6 +245,8 @@ def _flag(value: bool) -> str:
     return "true" if value else "false"
 
 
-def _outcomes(outcomes: Any, amounts: Any) -> dict[str, Any]:
-    content = {"outcomes": by_name("outcomes", outcomes)}
+def _outcomes(outcomes: Any, amounts: Any, confirm: bool) -> dict[str, Any]:
+    content: dict[str, Any] = {"outcomes": by_name("outcomes", outcomes)}
+    if validation.flag("confirm", confirm):
+        content["confirm"] = True
     return content if amounts is None else {**content, "amounts": by_name("amounts", amounts)}

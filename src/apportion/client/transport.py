@@ -43,7 +43,7 @@ LONGEST_KEY = 200
 
 _ERRORS: Mapping[str, type[errors.ApportionError]] = {
     name: getattr(errors, name)
-    for name in ("Conflict", "IncompatibleState", "Infeasible", "InvalidValue", "UnknownName")
+    for name in ("Conflict", "IncompatibleState", "Infeasible", "InvalidValue", "Unconfirmed", "UnknownName")
 }
 
 

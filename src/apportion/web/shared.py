@@ -19,6 +19,7 @@ __all__ = [
     "CACHED",
     "db_of",
     "etag",
+    "forget_campaign",
     "json_response",
     "open_campaign",
     "plain",
@@ -59,9 +60,18 @@ def open_campaign(request: Request, name: str) -> Campaign:
     """The campaign of that name, opened once per process; `UnknownName` with those there are."""
     opened: dict[str, Campaign] = request.app.state.campaigns
     campaign = opened.get(name)
-    if campaign is None:
+    if (
+        campaign is None or campaign.name != name or campaign.transactions.shared.deleted
+    ):  # it was renamed, or deleted, since
         campaign = opened[name] = Campaign.open(name, db_of(request))
     return campaign
+
+
+def forget_campaign(app: FastAPI, name: str) -> None:
+    """Look a campaign up again the next time: there may be none of that name any more, or another one."""
+    app.state.campaigns.pop(name, None)
+    app.state.summaries.pop(name, None)
+    app.state.charts.forget(name)
 
 
 def versions(store: Store) -> dict[str, int]:

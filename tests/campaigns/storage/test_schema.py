@@ -57,8 +57,8 @@ def test_a_frozen_database_of_each_release_upgrades_and_goes_on(frozen, sqlite):
         campaign = ap.Campaign.open(name, db=sqlite)
         assert campaign.check().ok
         split = campaign.split()
-        campaign.record(split.ticket, dict.fromkeys(split.amounts, 1.0))
-        campaign.amend(split.ticket, dict.fromkeys(split.amounts, 0.5))
+        campaign.record(split.ticket, dict.fromkeys(split.amounts, 1.0), confirm=True)
+        campaign.amend(split.ticket, dict.fromkeys(split.amounts, 0.5), confirm=True)
         assert campaign.explain(1).reasons
         assert campaign.check().ok
 

@@ -1,5 +1,6 @@
 """The statements of one transaction: what is read and written of campaigns, events and snapshots."""
 
+import itertools
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ SNAPSHOT_KEPT_EVERY = 1024
 
 EVENTS_PER_FETCH = 500  # so many events are in memory at once while a log is read
 NAMES_LISTED = 20  # so many campaigns are listed where a name is not known
+DELETED = "deleted/"  # what the name of a deleted campaign begins with; that of no other can
 _COLUMNS = [events.c[name] for name in Event._fields]
 _OWN = events.c.campaign == sa.bindparam("campaign")
 _LAST_NUMBER = sa.select(sa.func.max(events.c.number)).where(_OWN)
@@ -49,11 +51,15 @@ class Session:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self.wrote = False  # whether anything was written
+        self.pending: Sequence[Event] = ()
+        """Events of the campaign that is being written, not yet in the database: reading events finds them, too."""
 
     # Reading
 
     def last_number(self, campaign: int) -> int:
         """The number of the last event; 0 before any."""
+        if self.pending:
+            return self.pending[-1].number
         return self._connection.execute(_LAST_NUMBER, {"campaign": campaign}).scalar() or 0
 
     def last_number_and_moment(self, campaign: int, number: int) -> tuple[int, str | None]:
@@ -71,28 +77,51 @@ class Session:
         if limit is not None:
             query = query.limit(limit)
         rows = self._connection.execute(query, {"campaign": campaign, "after": after})
-        return map(_event, rows.yield_per(EVENTS_PER_FETCH))
+        found = map(_event, rows.yield_per(EVENTS_PER_FETCH))
+        if not self.pending:
+            return found
+        return itertools.islice(itertools.chain(found, self._pending(after + 1, upto)), limit)
+
+    def _pending(self, first: int = 1, upto: int | None = None) -> Iterator[Event]:
+        return (event for event in self.pending if first <= event.number and (upto is None or event.number <= upto))
 
     def events_of_ticket(self, campaign: int, ticket: int, upto: int | None = None) -> list[Event]:
         """The events of one ticket, in order."""
         query = sa.select(*_COLUMNS).where(events.c.campaign == campaign, events.c.ticket == ticket)
         if upto is not None:
             query = query.where(events.c.number <= upto)
-        return [_event(row) for row in self._connection.execute(query.order_by(events.c.number))]
+        found = [_event(row) for row in self._connection.execute(query.order_by(events.c.number))]
+        if self.pending:
+            found += [event for event in self._pending(upto=upto) if event.ticket == ticket]
+        return found
 
     def events_of_tickets(self, campaign: int, first: int, last: int) -> list[Event]:
         """The events of a range of tickets, ticket by ticket, each in order."""
         query = sa.select(*_COLUMNS).where(events.c.campaign == campaign, events.c.ticket.between(first, last))
         # As the index has them: in the order of numbers alone, all events of the campaign would be read.
-        return [_event(row) for row in self._connection.execute(query.order_by(events.c.ticket, events.c.number))]
+        found = [_event(row) for row in self._connection.execute(query.order_by(events.c.ticket, events.c.number))]
+        more = [event for event in self.pending if event.ticket is not None and first <= event.ticket <= last]
+        return sorted([*found, *more], key=lambda event: (event.ticket, event.number)) if more else found
+
+    def events_by_ticket(self, campaign: int) -> Iterator[Event]:
+        """The events of all tickets, ticket by ticket, each in order."""
+        if self.pending:
+            return iter(self.events_of_tickets(campaign, 1, 2**62))
+        query = sa.select(*_COLUMNS).where(events.c.campaign == campaign, events.c.ticket >= 1)
+        rows = self._connection.execute(query.order_by(events.c.ticket, events.c.number))
+        return map(_event, rows.yield_per(EVENTS_PER_FETCH))
 
     def events_of_kind(self, campaign: int, *kinds: str) -> list[Event]:
         """The events of some kinds, in order."""
         query = sa.select(*_COLUMNS).where(events.c.campaign == campaign, events.c.kind.in_(kinds))
-        return [_event(row) for row in self._connection.execute(query.order_by(events.c.number))]
+        found = [_event(row) for row in self._connection.execute(query.order_by(events.c.number))]
+        return [*found, *(event for event in self.pending if event.kind in kinds)]
 
     def event_by_key(self, campaign: int, key: str) -> Event | None:
         """The event that carries a key; its payload has what was `asked` for, too."""
+        for event in self.pending:
+            if event.key == key:
+                return event._replace(payload=dict(event.payload))
         row = self._connection.execute(_EVENT_BY_KEY, {"campaign": campaign, "key": key}).first()
         return None if row is None else _event(row, asked=True)
 
@@ -111,20 +140,56 @@ class Session:
 
     def campaigns(self) -> list[CampaignRow]:
         """All campaigns by name."""
-        found = self._connection.execute(sa.select(campaigns).order_by(campaigns.c.name))
+        query = sa.select(campaigns).where(campaigns.c.name.not_like(f"{DELETED}%"))
+        found = self._connection.execute(query.order_by(campaigns.c.name))
         return sorted((CampaignRow(row.id, row.name, row.created) for row in found), key=lambda row: row.name)
+
+    def archived(self) -> set[int]:
+        """The ids of the campaigns that are put away."""
+        about = events.c.ticket.is_(None) & events.c.kind.in_(("archived", "unarchived"))
+        query = sa.select(events.c.campaign, events.c.kind)
+        query = query.select_from(campaigns.join(events, (events.c.campaign == campaigns.c.id) & about))
+        last = {row.campaign: row.kind for row in self._connection.execute(query.order_by(events.c.number))}
+        return {campaign for campaign, kind in last.items() if kind == "archived"}
+
+    def find_campaign(self, name: str) -> int | None:
+        """A campaign's id; None where there is none of that name."""
+        found = self._connection.execute(sa.select(campaigns.c.id).where(campaigns.c.name == name)).scalar()
+        return None if found is None else int(found)
 
     def campaign_id(self, name: str) -> int:
         """A campaign's id; `UnknownName` with the names there are."""
-        query = sa.select(campaigns.c.id).where(campaigns.c.name == name)
-        found = self._connection.execute(query).scalar()
+        found = self.find_campaign(name)
         if found is None:
             known = [row.name for row in self.campaigns()]
             listed = ", ".join(known[:NAMES_LISTED]) + (", …" if len(known) > NAMES_LISTED else "")
             raise UnknownName(f"Campaign '{name}' is not known; there are: {listed or 'none yet'}.")
-        return int(found)
+        return found
+
+    def is_deleted(self, campaign: int) -> bool:
+        """Whether a campaign was deleted."""
+        query = sa.select(campaigns.c.name).where(campaigns.c.id == campaign)
+        return str(self._connection.execute(query).scalar() or DELETED).startswith(DELETED)
 
     # Writing
+
+    def rename_campaign(self, campaign: int, name: str) -> None:
+        """Another name for a campaign; `Conflict` where it is taken."""
+        if self.find_campaign(name) is not None:
+            raise Conflict(f"Campaign '{name}' is there already; choose another name.")
+        self.wrote = True
+        try:
+            self._connection.execute(sa.update(campaigns).where(campaigns.c.id == campaign).values(name=name))
+        except IntegrityError as error:
+            raise Conflict(f"Campaign '{name}' is there already; choose another name.") from error
+
+    def delete_campaign(self, campaign: int) -> None:
+        """Everything of a campaign goes, but for its number: another one must never get it."""
+        self.wrote = True
+        for table in (events, snapshots):
+            self._connection.execute(sa.delete(table).where(table.c.campaign == campaign))
+        gone = {"name": f"{DELETED}{campaign}", "created": ""}
+        self._connection.execute(sa.update(campaigns).where(campaigns.c.id == campaign).values(**gone))
 
     def add_campaign(self, name: str, created: str) -> int:
         """A new campaign's id; `Conflict` where the name is taken."""

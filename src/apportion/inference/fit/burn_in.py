@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from apportion._common import validation
 from apportion.errors import InvalidValue
-from apportion.inference.fit.history import LARGEST, SMALLEST
 from apportion.inference.fit.intervals import highest, interval
 from apportion.inference.fit.likelihood import Data, Floats
+from apportion.inference.history.reader import LARGEST, SMALLEST
 
 
 class BurnInFit(NamedTuple):

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from apportion._common import validation
 from apportion.errors import InvalidValue
 from apportion.inference.fit.estimate import Estimate, estimated
-from apportion.inference.fit.history import History, read_history, weeks_and_days
+from apportion.inference.fit.history import History, observed_history, weeks_and_days
 from apportion.inference.fit.result import Arms, NoiseFit
 
 
@@ -26,13 +26,17 @@ def fit_noise(
     level: float = 0.95,
     tails: str = "gaussian",
     apart: str | None = None,
+    period: str | None = None,
     decimal: str | None = None,
+    delimiter: str | None = None,
+    sheet: str | int | None = None,
 ) -> NoiseFit:
     """How mean and noise of outcomes grow with the amount: c, b and σ of y = μ·x^c + x^b·σ·ξ, with intervals.
 
-    `history` is a data frame, the path of a CSV file, a mapping of columns, or rows (mappings, or triples of arm,
-    amount, outcome); `arm`, `amount` and `outcome` name its columns. Rows with an amount of 0 and rows whose outcome
-    is empty are skipped and counted.
+    `history` is a data frame, the path of a file (CSV, .xlsx, Parquet), a mapping of columns, or rows (mappings, or
+    triples of arm, amount, outcome); `arm`, `amount` and `outcome` name its columns. It is read as everywhere
+    (`inference.history`): several rows of one date and arm are summed, rows without spend or outcome are counted and
+    left out; `notes` of the result says so.
 
     - `date`: the column of the dates, by default one called "date" if there is one. Dates are for the tests of drift
       and of weekdays, and for `apart`; without them the order of the rows is taken for that of time.
@@ -43,7 +47,9 @@ def fit_noise(
     - `level`: of the intervals.
     - `tails`: "gaussian", or "measured" to let the residuals' own tails widen the interval of b (never narrow it).
     - `apart`: "week" or "month" for a mean of its own in each, where means drift: only what happens within counts.
+    - `period`: "day", "week" or "month" to sum the rows of one into one observation.
     - `decimal`: "point" or "comma" in numbers that are text, as in a file; by default they tell it themselves.
+    - `delimiter` separates the cells of a CSV file; `sheet` is that of a workbook, by name or number.
 
     Restricted maximum likelihood (`inference.fit.likelihood`) and its likelihood ratio, which near the ends of the
     range is compared with its own law there. Intervals at 95% were measured to cover 93–97%, for Gaussian noise and
@@ -63,7 +69,10 @@ def fit_noise(
     level = validation.number("level", level, above=0.0, below=1.0)
     given_c = None if c is None else validation.number("c", c, above=0.0, high=1.0)
     given_b = None if b is None else validation.number("b", b, low=0.0, high=1.0)
-    observed = read_history(history, arm, amount, outcome, decimal, date)
+    observed = observed_history(
+        history, date=date, arm=arm, amount=amount, outcome=outcome, period=period, decimal=decimal,
+        delimiter=delimiter, sheet=sheet,
+    )  # fmt: skip
     found = estimated(
         observed,
         _blocks(observed, apart),
@@ -93,8 +102,9 @@ def fit_noise(
         amounts=observed.amounts,
         residuals=in_order,
         stretch=found.stretch,
-        skipped=observed.skipped,
-        pending=observed.pending,
+        skipped=observed.summary.without_spend,
+        pending=observed.summary.without_outcome,
+        notes=observed.summary.sentences(),
         _estimate=found,
         _history=observed,
     )

@@ -66,7 +66,8 @@ class NoiseFit:
     - `health`: what would make splits worse, outliers too, with what it means and what to do.
     - `beyond`: how much higher twice the log-likelihood is at the best exponent of [−1, 2] than at `b`. Above 6.6
       (1% by chance) something other than the amount drives the noise, and b is only the nearest the law can get.
-    - `skipped`, `pending`: rows with an amount of 0, and rows whose outcome is empty; neither went in.
+    - `skipped`, `pending`: rows without spend, and amounts whose outcome is not known; neither went in.
+    - `notes`: what was done with the rows, in sentences (`inference.history`).
 
     The intervals are for amounts that did not depend on the noise, or only on that of earlier periods, and for
     means that stay. They are not for noise that is shared by arms or periods: a drift of the means is read as noise
@@ -91,6 +92,7 @@ class NoiseFit:
     stretch: float
     skipped: int
     pending: int
+    notes: tuple[str, ...]
     _estimate: Estimate = field(compare=False)
     _history: History = field(compare=False)
 
@@ -258,6 +260,7 @@ class NoiseFit:
             "sigma": self.sigma, "sigma_interval": None if self.sigma_interval is None else list(self.sigma_interval),
             "level": self.level, "scale": self.scale, "tails": self.tails, "apart": self.apart,
             "observations": self.observations, "skipped": self.skipped, "pending": self.pending,
+            "notes": list(self.notes),
             "stretch": self.stretch, "equal_scales": _or_none(self.equal_scales), "beyond": self.beyond,
             "assumptions": [found.to_dict() for found in self.assumptions], "health": self.health.to_dict(),
             "arms": arms, "summary": self.summary(),

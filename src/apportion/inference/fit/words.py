@@ -57,7 +57,7 @@ def sentences(fit: "NoiseFit") -> list[str]:
             f"The arms differ in scale (σ of their own from {least} to {most}): compare with sigma set to per-arm, "
             "where only changes of amount within an arm count."
         )
-    return [line for line in (*lines, *_left_out(fit)) if line]
+    return [line for line in (*lines, *fit.notes) if line]
 
 
 def _bend(fit: "NoiseFit") -> str:
@@ -100,17 +100,6 @@ def _scale(fit: "NoiseFit") -> str:
 
 def _chance(p_value: float) -> str:
     return "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.2g}"
-
-
-def _left_out(fit: "NoiseFit") -> list[str]:
-    """The rows that did not go in."""
-    kinds = ((fit.skipped, "an amount of 0", "nothing was observed there"),
-             (fit.pending, "an empty outcome", "it is not known"))  # fmt: skip
-    return [
-        f"{count:,} row{'s' * (count != 1)} with {what} {'was' if count == 1 else 'were'} skipped: {why}."
-        for count, what, why in kinds
-        if count
-    ]
 
 
 def _three(value: float) -> str:

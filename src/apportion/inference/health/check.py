@@ -47,7 +47,7 @@ def check_health(table: Observations, handling: Handling | None = None) -> Healt
     >>> rng = np.random.default_rng(1)
     >>> amounts = rng.uniform(50, 400, 200)
     >>> outcomes = 8 * amounts**0.6 + rng.normal(size=200)
-    >>> history = History(("search", "social"), np.tile([0, 1], 100), amounts, outcomes, None, 0, 0)
+    >>> history = History(("search", "social"), np.tile([0, 1], 100), amounts, outcomes, None)
     >>> for finding in check_health(Observations(history, np.repeat(np.arange(100), 2))).findings:
     ...     print(finding.kind, "-", finding.meaning)
     bent-returns - Doubling what an arm gets brings about 1.5 times as much, not twice.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from apportion._common.formatting import counted, readable
+from apportion._common.formatting import counted, one_of, readable
 from apportion.inference.fit.assumptions import Evidence
 from apportion.inference.fit.words import HARDLY, assumption
 from apportion.inference.health.findings import Finding, Handling
@@ -241,7 +241,7 @@ def _largest_move(seen: Observations) -> tuple[str, float, float]:
 
 
 def _level(arm: str, value: float, how: Handling) -> str:
-    return f"{arm} {'cost' if how.minimise else 'brought'} {readable(value)} per {how.unit or 'unit'}"
+    return f"{arm} {'cost' if how.minimise else 'brought'} {readable(value)} per {one_of(how.unit)}"
 
 
 def _span(half_life: float, seen: Observations) -> str:

@@ -31,9 +31,13 @@ def campaigns(
         str, Query(description="Begin after this name.", openapi_examples={"start": {"value": ""}})
     ] = "",
     limit: Limit = 100,
+    archived: Annotated[bool, Query(description="Those that are archived, too.")] = False,
 ) -> Any:
     """All campaigns by name, with their state at a glance."""
     known = versions(store_of(request.app))
+    if not archived:
+        shown_names = set(Campaign.names(db_of(request)))
+        known = {name: version for name, version in known.items() if name in shown_names}
     names = sorted(name for name in known if name > after)
     shown = names[:limit]
 
@@ -59,8 +63,9 @@ def summary(request: Request, name: str, version: int) -> dict[str, Any]:
     if name not in cached or cached[name][0] != version:
         status = open_campaign(request, name).status(health=False)
         row = {
-            "campaign": name, "period": status.period, "leader": status.leader,
+            "campaign": name, "archived": status.archived, "period": status.period, "leader": status.leader,
             "open_tickets": len(status.open_tickets), "budget": status.settings.budget, "unit": status.settings.unit,
+            "spent": status.spent, "returned": status.returned, "return_so_far": status.return_so_far,
             "expected_regret_per_period": status.expected_regret, "events": status.version,
         }  # fmt: skip
         cached[name] = (status.version, row)

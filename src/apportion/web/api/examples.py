@@ -14,14 +14,19 @@ BELIEF: dict[str, Any] = {
 RELATIVE: dict[str, Any] = {"sigma": 40.0, "c": 1.0, "level": 0.95, "minimise": False, "learned": None}
 LEARNED: dict[str, Any] = {
     "b": 0.72, "low": 0.55, "high": 0.85, "sigma": 38.5, "above_half": 0.99, "sigma_given": False,
+    "c": 1.0, "c_low": 0.84, "c_high": 1.0, "proportional": 0.81, "sigma_low": 21.0, "sigma_high": 55.0,
+    "half_life": None, "half_life_low": None, "half_life_high": None, "common": 0.0, "still": 0.96,
+    "learns_motion": True,
     "sentence": "b is about 0.72 (0.55 to 0.85) and σ about 38.5, learned from the outcomes; so shares are divided.",
 }  # fmt: skip
 SPLIT: dict[str, Any] = {
     "campaign": "ads",
     "ticket": 7,
+    "date": "2026-11-16T08:00:00.000000+00:00",
     "budget": 5000.0,
     "unit": "EUR",
     "note": "Odds gives each arm a share that grows with its chance of being the best.",
+    "unspent": [],
     **RELATIVE,
     "arms": [
         {"arm": "search", "amount": 3900.0, "share": 0.78, **BELIEF,
@@ -51,28 +56,32 @@ HEALTH: dict[str, Any] = {
     }],
     "summary": "Checked 40 periods with results: 1 finding.", "periods": 40, "arms": 2, "enough": True,
 }  # fmt: skip
+TOTAL: dict[str, Any] = {"spent": 15200.0, "returned": 4560.0, "return_so_far": 0.3}
 STATUS: dict[str, Any] = {
     "campaign": "ads",
+    "archived": False,
     "period": 7,
     "open_tickets": [7],
     "leader": "search",
+    **TOTAL,
     "expected_regret_per_period": 121.5,
-    "arms": [{**ARM, **BELIEF}],
+    "arms": [{**ARM, **TOTAL, **BELIEF}],
     "settings": SETTINGS,
-    "learned": None,
+    **RELATIVE,
     "events": 14,
     "notes": [],
     "health": HEALTH,
 }
 SUMMARY: dict[str, Any] = {
-    "campaign": "ads", "period": 7, "leader": "search", "open_tickets": 1, "budget": 5000.0, "unit": "EUR",
-    "expected_regret_per_period": 121.5, "events": 14,
+    "campaign": "ads", "archived": False, "period": 7, "leader": "search", "open_tickets": 1,
+    "budget": 5000.0, "unit": "EUR", **TOTAL, "expected_regret_per_period": 121.5, "events": 14,
 }  # fmt: skip
 CAMPAIGNS: dict[str, Any] = {"campaigns": [SUMMARY], "next": None}
 LINE: dict[str, Any] = {
     "ticket": 7, "date": "2026-11-16T08:00:00.000000+00:00", "arm": "search", "advised": 3900.0, "amount": 3900.0,
     "share": 0.78, "outcome": 1210.5, "state": "amended", "recorded": "2026-11-17T08:00:00.000000+00:00",
     "corrections": [{"at": "2026-11-18T08:00:00.000000+00:00", "outcome": 1310.5, "amount": 3900.0}],
+    "spent": 3900.0,
 }  # fmt: skip
 HISTORY: dict[str, Any] = {"campaign": "ads", "lines": [LINE], "next": None}
 EVENT: dict[str, Any] = {
@@ -103,7 +112,18 @@ FORECAST: dict[str, Any] = {
 IMPORTED: dict[str, Any] = {
     "file": "history.csv", "rows": 2, "tickets": 1, "arms_added": [],
     "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "notes": [],
 }  # fmt: skip
+RENAMED: dict[str, Any] = {"campaign": "ads 2026", "old": "ads", "events": 16}
+ARCHIVED: dict[str, Any] = {"campaign": "ads", "archived": True, "events": 16}
+CLONED: dict[str, Any] = {"campaign": "ads copy", "source": "ads", "events": 16}
+DELETED: dict[str, Any] = {"campaign": "ads", "events": 15}
+IMPORTS: dict[str, Any] = {
+    "campaign": "ads",
+    "imports": [{"event": 12, "at": "2026-11-16T08:00:00.000000+00:00", "file": "history.csv", "rows": 2,
+                 "tickets": 1, "undone": False}],
+}  # fmt: skip
+UNDONE_IMPORT: dict[str, Any] = {"event": 12, "file": "history.csv", "tickets": 1, "arms_removed": []}
 RESTORED: dict[str, Any] = {"campaign": "ads again", "events": 15}
 VERSION: dict[str, Any] = {"version": __version__, "visitor": "local", "scope": "write"}
 CSV = "date,arm,amount,outcome\n2026-11-09,search,3000,930\n2026-11-09,social,2000,410\n"

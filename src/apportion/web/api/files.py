@@ -14,7 +14,7 @@ from apportion._common import validation
 from apportion._common.tables import FileContent
 from apportion.campaigns import files
 from apportion.campaigns.campaign import Campaign
-from apportion.campaigns.files import Imported
+from apportion.campaigns.importing import Imported
 from apportion.errors import IncompatibleState, InvalidValue
 from apportion.web.api import examples, responses
 from apportion.web.api.describe import PREFIX, Key, Name, route
@@ -69,7 +69,10 @@ def export(
     return Response(write(campaign), headers=headers, media_type=media_type)
 
 
-_CSV_BODY = {"text/csv": {"schema": {"type": "string"}, "example": examples.CSV}}
+_TABLE_BODY = {
+    "text/csv": {"schema": {"type": "string"}, "example": examples.CSV},
+    "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+}
 _RESTORED_BODY = {
     "application/json": {"schema": {"type": "object"}, "example": examples.EXPORT},
     "text/csv": {"schema": {"type": "string"}},
@@ -82,7 +85,7 @@ def _column(what: str) -> Any:
 
 @route(
     router.post, "/campaigns/{name}/import", "Import a history", responses.Imported, "All rows were taken in.",
-    body=_CSV_BODY,
+    body=_TABLE_BODY,
 )  # fmt: skip
 async def import_(
     request: Request,
@@ -93,18 +96,28 @@ async def import_(
     arm_column: Annotated[str, _column("arms")] = "arm",
     amount_column: Annotated[str, _column("amounts")] = "amount",
     outcome_column: Annotated[str, _column("outcomes")] = "outcome",
-    delimiter: Annotated[str | None, Query(description="Separator of cells; found in the file by default.")] = None,
+    period: Annotated[
+        Literal["day", "week", "month"] | None, Query(description="Sum the rows of each day, week or month.")
+    ] = None,
     decimal: Annotated[
         Literal["point", "comma"] | None, Query(description="Decimal mark; found in the file by default.")
+    ] = None,
+    delimiter: Annotated[str | None, Query(description="Separator of cells; found in the file by default.")] = None,
+    sheet: Annotated[
+        str | None,
+        Query(description="The sheet of a workbook, by name or number; the first that has the columns by default."),
     ] = None,
     add_arms: Annotated[bool, Query(description="Add arms that are not known.")] = False,
     again: Annotated[bool, Query(description="Import it even if it was imported before.")] = False,
     key: Key = None,
 ) -> Any:
-    """Import a CSV file: each date becomes a split that was spent, with its outcomes. All rows, or none."""
+    """Import a file (CSV, .xlsx, Parquet): each date becomes a split that was spent, with its outcomes.
+
+    All rows, or none. Several rows of one date and arm are summed; `notes` says what was done with the rows.
+    """
     content = await request.body()
     columns = {"date": date_column, "arm": arm_column, "amount": amount_column, "outcome": outcome_column,
-               "delimiter": delimiter, "decimal": decimal}  # fmt: skip
+               "period": period, "decimal": decimal, "delimiter": delimiter, "sheet": sheet}  # fmt: skip
 
     def import_file() -> Imported:
         campaign = open_campaign(request, name)

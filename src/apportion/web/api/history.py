@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 
 from apportion.allocation.beliefs import Beliefs
-from apportion.campaigns.plain_data import relative_to
+from apportion.campaigns.status import relative_to
 from apportion.web.api import responses
 from apportion.web.api.describe import LARGEST_WHOLE, PREFIX, Limit, Name, after, read
 from apportion.web.guard.users import Reader

@@ -113,9 +113,12 @@ else:
 
 
 class AskSplit(RequestModel):
-    """The budget of this period, where it differs from the campaign's."""
+    """The budget of this period, where it differs from the campaign's, and its date."""
 
     budget: MaybeNumber = field("The campaign's by default.", example=6000, default=None, exclusiveMinimum=0)
+    date: str | None = field(
+        'Of the period, or its name ("week 3"); the present moment by default.', example="2026-11-16", default=None
+    )
 
 
 class Outcomes(RequestModel):
@@ -125,6 +128,20 @@ class Outcomes(RequestModel):
         "What each arm returned.", example={"search": 812.0, "social": 410.5}, minProperties=1
     )
     amounts: Shares = field("What was really spent, if not as advised.", example={"social": 900.0}, default=None)
+    confirm: bool = field("Take it even where it is ten times off all that was seen.", example=False, default=False)
+
+
+class Rename(RequestModel):
+    """Another name for a campaign."""
+
+    name: str = field("The new name.", example="ads 2026", minLength=1, maxLength=200)
+
+
+class Clone(RequestModel):
+    """A copy of a campaign."""
+
+    name: str = field("The name of the copy.", example="ads copy", minLength=1, maxLength=200)
+    history: bool = field("With all that happened; or only arms and settings.", example=True, default=True)
 
 
 class NewArm(RequestModel):

@@ -8,8 +8,8 @@ from typing import Any, Literal, TypeVar, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from apportion.allocation import arms, beliefs
-from apportion.campaigns import check, events, files, forecast, history, settings
-from apportion.inference import learning
+from apportion.campaigns import check, events, forecast, history, importing, settings, undo
+from apportion.inference import learned as learning
 from apportion.inference.health import findings
 
 Maybe = float | None
@@ -36,11 +36,12 @@ def fields_of(record: Any, **own: Any) -> Callable[[type[Model]], type[Model]]:
     return extend
 
 
-@fields_of(learning.Learned, sigma=Maybe, sentence=str)
+@fields_of(learning.Learned, sigma=Maybe, sigma_low=Maybe, sigma_high=Maybe, sentence=str)
 class Learned(ResponseModel):
-    """What the outcomes say about the noise: b with a 95% interval, σ, and the chance that b is above 1/2.
+    """What the outcomes say about the law, with 95% intervals, and how long they count.
 
-    A b that was given has no width; `sigma_given` says the same of σ.
+    Returns grow as amount^c, noise as amount^b; `half_life` is null where nothing fades. What was given has no width;
+    `sigma_given` says the same of σ.
     """
 
 
@@ -78,9 +79,11 @@ class Split(BeliefBasis):
 
     campaign: str
     ticket: int
+    date: str
     budget: float
     unit: str | None
     note: str
+    unspent: list[int] = Field(description="Earlier tickets that nothing was recorded of when it was issued.")
     arms: list[SplitArm]
 
 
@@ -106,8 +109,11 @@ class Arms(ResponseModel):
 
 
 class ArmStatus(Arm):
-    """An arm and what is believed about it; a removed one has no beliefs."""
+    """An arm: what was spent on it and came back, and what is believed about it; a removed one has no beliefs."""
 
+    spent: Maybe
+    returned: Maybe
+    return_so_far: Maybe
     mean: Maybe = None
     low: Maybe = None
     high: Maybe = None
@@ -132,17 +138,23 @@ class Health(ResponseModel):
     """What was found in the data of a campaign, and how much was looked at."""
 
 
-class Status(ResponseModel):
-    """Where a campaign stands; `health` is null where it was not asked for."""
+class Status(BeliefBasis):
+    """Where a campaign stands; `health` is null where it was not asked for.
+
+    `return_so_far` is returned ÷ spent, as a spreadsheet has it; `mean` of an arm is the estimate that splits use.
+    """
 
     campaign: str
+    archived: bool
     period: int
     open_tickets: list[int]
     leader: str | None
+    spent: Maybe
+    returned: Maybe
+    return_so_far: Maybe
     expected_regret_per_period: Maybe
     arms: list[ArmStatus]
     settings: Settings
-    learned: Learned | None
     events: int
     notes: list[str]
     health: Health | None
@@ -152,11 +164,15 @@ class Summary(ResponseModel):
     """A campaign in a list."""
 
     campaign: str
+    archived: bool
     period: int
     leader: str | None
     open_tickets: int
     budget: float
     unit: str | None
+    spent: Maybe
+    returned: Maybe
+    return_so_far: Maybe
     expected_regret_per_period: Maybe
     events: int
 
@@ -168,7 +184,7 @@ class Campaigns(ResponseModel):
     next: str | None
 
 
-@fields_of(history.Line, state=Literal["open", "recorded", "no data", "amended", "unused"])
+@fields_of(history.Line, state=Literal["open", "recorded", "no data", "amended", "cancelled", "unused"])
 class Line(ResponseModel):
     """One arm in one split."""
 
@@ -244,9 +260,57 @@ class Forecast(ResponseModel):
     actual: Maybe = None
 
 
-@fields_of(files.Imported)
+@fields_of(importing.Imported)
 class Imported(ResponseModel):
     """What an import did."""
+
+
+@fields_of(undo.ImportRecord)
+class ImportRecord(ResponseModel):
+    """An import: the number of its event, when, what of; whether it was undone."""
+
+
+class Imports(ResponseModel):
+    """The files that were imported, oldest first."""
+
+    campaign: str
+    imports: list[ImportRecord]
+
+
+@fields_of(undo.UndoneImport)
+class UndoneImport(ResponseModel):
+    """What undoing an import did: the tickets that were cancelled, and the arms that went with them."""
+
+
+class Renamed(ResponseModel):
+    """A campaign under its new name."""
+
+    campaign: str
+    old: str
+    events: int
+
+
+class Archived(ResponseModel):
+    """A campaign that is put away, or in use again."""
+
+    campaign: str
+    archived: bool
+    events: int
+
+
+class Cloned(ResponseModel):
+    """A copy of a campaign."""
+
+    campaign: str
+    source: str
+    events: int
+
+
+class Deleted(ResponseModel):
+    """A campaign that is no more, and how many events went with it."""
+
+    campaign: str
+    events: int
 
 
 class Restored(ResponseModel):

@@ -23,7 +23,7 @@ def split(request: Request, name: Name, user: Writer, body: requests.AskSplit | 
     """Split the campaign's budget, or another that is given here. Earlier tickets may be open."""
     campaign = open_campaign(request, name)
     with campaign.together():  # the unit of the same moment, without another look at the database
-        given = campaign.split(None if body is None else body.budget, key=key)
+        given = campaign.split(key=key) if body is None else campaign.split(body.budget, date=body.date, key=key)
         unit = campaign.unit
     where = f"{PREFIX}/campaigns/{quote(name, safe='')}/splits/{given.ticket}"
     return json_response(split_content(name, unit, given), 201, {"Location": where})
@@ -42,7 +42,7 @@ def record(
 ) -> Any:
     """Record outcomes: for some arms or all, late, in any order. The same again changes nothing."""
     campaign = open_campaign(request, name)
-    return _recorded(campaign, ticket, lambda: campaign.record(ticket, body.outcomes, body.amounts, key=key))
+    return _recorded(campaign, ticket, lambda: _told(campaign.record, ticket, body, key))
 
 
 @route(router.patch, "/splits/{ticket}/outcomes", "Correct outcomes", responses.Recorded, "Corrected.")
@@ -51,7 +51,14 @@ def amend(
 ) -> Any:
     """Correct outcomes that were recorded, or the amounts they came from. The old values stay in the history."""
     campaign = open_campaign(request, name)
-    return _recorded(campaign, ticket, lambda: campaign.amend(ticket, body.outcomes, body.amounts, key=key))
+    return _recorded(campaign, ticket, lambda: _told(campaign.amend, ticket, body, key))
+
+
+@route(router.post, "/splits/{ticket}/cancel", "Cancel a split", responses.Recorded, "It was taken back.")
+def cancel(request: Request, name: Name, ticket: Ticket, user: Writer, key: Key = None) -> Any:
+    """Take a split back that was not spent. Its number stays taken, and the log keeps it."""
+    campaign = open_campaign(request, name)
+    return _recorded(campaign, ticket, lambda: campaign.cancel(ticket, key=key))
 
 
 @route(router.post, "/splits/{ticket}/close", "Close a split", responses.Recorded, "Nothing more is expected.")
@@ -59,6 +66,10 @@ def close(request: Request, name: Name, ticket: Ticket, user: Writer, key: Key =
     """No result will come for what is still open of a ticket."""
     campaign = open_campaign(request, name)
     return _recorded(campaign, ticket, lambda: campaign.close(ticket, key=key))
+
+
+def _told(verb: Callable[..., None], ticket: int, body: requests.Outcomes, key: str | None) -> None:
+    verb(ticket, body.outcomes, body.amounts, confirm=body.confirm, key=key)
 
 
 def _recorded(campaign: Campaign, ticket: int, write: Callable[[], Any]) -> Response:

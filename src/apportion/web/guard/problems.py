@@ -26,6 +26,7 @@ from apportion.errors import (
     Infeasible,
     InvalidValue,
     StoreUnavailable,
+    Unconfirmed,
     UnknownName,
 )
 from apportion.web.guard.users import Refused, SignInNeeded
@@ -53,6 +54,7 @@ KINDS = (
     Kind("infeasible", 422, "No split satisfies the bounds; nothing was changed", "Infeasible"),
     Kind("unknown-name", 404, "There is no campaign, ticket, arm or policy of that name", "UnknownName"),
     Kind("conflict", 409, "The request contradicts what is already recorded; nothing was changed", "Conflict"),
+    Kind("unconfirmed", 409, "It looks like a slip: confirm it, and it is done; nothing was changed", "Unconfirmed"),
     Kind("incompatible-state", 500, "What is stored is damaged, or of another release", "IncompatibleState"),
     Kind("unavailable", 503, "The database cannot be used now; nothing was changed", "StoreUnavailable"),
     Kind("bad-request", 400, "The request cannot be read"),
@@ -70,6 +72,7 @@ _BY_ERROR: tuple[tuple[type[ApportionError], str], ...] = (
     (StoreUnavailable, "unavailable"),
     (Infeasible, "infeasible"),
     (UnknownName, "unknown-name"),
+    (Unconfirmed, "unconfirmed"),
     (Conflict, "conflict"),
     (IncompatibleState, "incompatible-state"),
     (InvalidValue, "invalid-value"),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from apportion.web.pages import actions, assets, campaign, laboratory, login, overview, wizard
+from apportion.web.pages import actions, assets, campaign, importing, laboratory, lifecycle, login, overview, wizard
 from apportion.web.pages.shared import error_page
 
-ROUTERS = [module.router for module in (assets, overview, login, wizard, campaign, actions, laboratory)]
+_MODULES = (assets, overview, login, wizard, importing, campaign, actions, lifecycle, laboratory)
+ROUTERS = [module.router for module in _MODULES]
 
 __all__ = ["ROUTERS", "error_page"]

@@ -11,7 +11,7 @@ from starlette.datastructures import FormData
 from apportion._common import validation
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.settings import SETTINGS
-from apportion.errors import ApportionError, InvalidValue
+from apportion.errors import ApportionError, InvalidValue, Unconfirmed
 from apportion.web.guard.users import PageWriter, User
 from apportion.web.pages.campaign import campaign_page, ticket_page
 from apportion.web.pages.setting_fields import current_fields, in_sentence, read
@@ -37,10 +37,12 @@ def split(request: Request, name: str, form: Form, user: PageWriter) -> Response
     """Ask for the next split."""
     campaign = open_campaign(request, name)
     try:
-        given = campaign.split(optional(text(form, "budget"), "the budget"), key=key_of(form))
+        budget = optional(text(form, "budget"), "the budget")
+        given = campaign.split(budget, date=text(form, "date") or None, key=key_of(form))
     except ApportionError as error:
-        return _refused(request, user, campaign, form, error, "split")
+        return refused(request, user, campaign, form, error, "split")
     message = f"Ticket {given.ticket}: {money(given.budget, campaign.settings.unit)} split. Spend it so, then record."
+    message = f"{message} {given.unspent_sentence}".strip()
     return go(request, f"{campaign_path(name)}#ticket-{given.ticket}", message)
 
 
@@ -53,11 +55,11 @@ def record(request: Request, name: str, ticket: int, form: Form, user: PageWrite
         outcomes, amounts = outcomes_of(form)
         if not outcomes and not amounts:
             raise InvalidValue("Type at least one outcome, or tick “no data” where none will come.")
-        campaign.record(ticket, outcomes, amounts or None, key=key_of(form))
+        campaign.record(ticket, outcomes, amounts or None, confirm=bool(text(form, "confirm")), key=key_of(form))
     except ApportionError as error:
         if alone or ticket not in campaign.open_tickets:
-            return _refused(request, user, campaign, form, error, "record", ticket)
-        return _refused(request, user, campaign, form, error, f"ticket-{ticket}")
+            return refused(request, user, campaign, form, error, "record", ticket)
+        return refused(request, user, campaign, form, error, f"ticket-{ticket}")
     if ticket in campaign.open_tickets:
         return go(
             request,
@@ -86,9 +88,9 @@ def amend(request: Request, name: str, ticket: int, form: Form, user: PageWriter
             raise InvalidValue(f"The outcome of '{emptied[0]}' is empty; tick “no data” if there is none.")
         if not changed and not amounts:
             raise InvalidValue("Nothing was changed: type the right number in place of the wrong one.")
-        campaign.amend(ticket, changed, amounts or None, key=key_of(form))
+        campaign.amend(ticket, changed, amounts or None, confirm=bool(text(form, "confirm")), key=key_of(form))
     except ApportionError as error:
-        return _refused(request, user, campaign, form, error, "amend", ticket)
+        return refused(request, user, campaign, form, error, "amend", ticket)
     names = ", ".join(dict.fromkeys((*changed, *amounts)))
     return go(request, f"{campaign_path(name)}#history", f"Ticket {ticket} was corrected for {names}.")
 
@@ -113,7 +115,7 @@ def arms(request: Request, name: str, form: Form, user: PageWriter) -> Response:
     try:
         message = _change_arm(campaign, text(form, "action"), arm, form)
     except ApportionError as error:
-        return _refused(request, user, campaign, form, error, "arms")
+        return refused(request, user, campaign, form, error, "arms")
     return go(request, f"{campaign_path(name)}#arms", message)
 
 
@@ -151,7 +153,7 @@ def settings(request: Request, name: str, form: Form, user: PageWriter) -> Respo
             return go(request, f"{campaign_path(name)}#settings", "Nothing was changed.")
         now = campaign.change(**changes)
     except ApportionError as error:
-        return _refused(request, user, campaign, form, error, "settings")
+        return refused(request, user, campaign, form, error, "settings")
     unset = [option for option in ("b", "sigma") if changes.get(option, ...) is None and option in now.assumed]
     saved = [in_sentence(SETTINGS[option], getattr(now, option)) for option in changes if option not in unset]
     sentences = [f"Saved: {', '.join(saved)}."] if saved else ["Saved."]
@@ -177,7 +179,7 @@ def _changes(campaign: Campaign, form: FormData) -> dict[str, Any]:
     return found
 
 
-def _refused(
+def refused(
     request: Request,
     user: User,
     campaign: Campaign,
@@ -187,7 +189,12 @@ def _refused(
     ticket: int | None = None,
 ) -> Response:
     """The page again, or that of a ticket, with what is wrong beside the part it belongs to."""
-    shown: dict[str, Any] = {"problems": {part: str(error)}, "typed": typed_of(form), "status": status_of(error)}
+    problems = {part: str(error)}
+    if isinstance(error, Unconfirmed):
+        told = str(error).partition(" If it is right")[0]
+        problems = {part: f"{told} If it is right, tick “These numbers are right” and send it again."}
+        problems["confirm"] = part
+    shown: dict[str, Any] = {"problems": problems, "typed": typed_of(form), "status": status_of(error)}
     if ticket is None:
         return campaign_page(request, user, campaign, **shown)
     return ticket_page(request, user, campaign, ticket, **shown)

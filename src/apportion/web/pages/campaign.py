@@ -11,7 +11,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
 from apportion._common import optional
-from apportion._common.formatting import percent, readable
+from apportion._common.formatting import chance as chance_shown
+from apportion._common.formatting import readable
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.files import export_csv, export_json
 from apportion.campaigns.status import Status
@@ -28,9 +29,6 @@ router = APIRouter(include_in_schema=False)
 
 # So many open tickets are shown in full; the others by their number.
 OPEN_SHOWN = 3
-
-# From this chance of being the best on nobody calls it a test any more.
-SURE = 0.95
 
 
 @router.get("/campaigns/{name}")
@@ -85,26 +83,15 @@ def campaign_page(
         now=now, indices=indices, unit=now.settings.unit, board=board(now),
         open=[ticket_view(campaign, ticket, indices) for ticket in sorted(shown, reverse=True)],
         more_open=[ticket for ticket in now.open_tickets if ticket not in shown],
+        imports=campaign.imports(),
         history=history_page(campaign, now.period, indices, page_number(request)),
         fields=current_fields(now, typed if problems and "settings" in problems else None),
         removed=[arm.name for arm in now.arms if arm.state == "removed"],
-        notes=_notes(now), leading=leading(now), level=f"{100 * now.settings.level:.6g}",
+        notes=now.plain_notes, leading=leading(now), level=f"{100 * now.settings.level:.6g}",
         regret=None if math.isnan(now.expected_regret) else readable(now.expected_regret),
         last_change=describe_event(last[0], now.settings.unit) if last else "",
         problems=problems or {}, typed=typed or {},
     )  # fmt: skip
-
-
-def _notes(status: Status) -> list[str]:
-    """What a person should know. The statistics of what was learned stand one click behind."""
-    learned = status.beliefs.learned
-    if learned is None:
-        return list(status.notes)
-    notes = [note for note in status.notes if note != learned.sentence]
-    if math.isnan(learned.sigma):
-        return ["No results yet: the first splits are as even as the bounds allow.", *notes]
-    chance = math.nan if status.leader is None else status.beliefs[status.leader].probability_best
-    return notes if chance >= SURE else ["Results vary a lot from period to period: still testing.", *notes]
 
 
 class Leading(NamedTuple):
@@ -119,10 +106,10 @@ def leading(status: Status) -> Leading | None:
     if status.leader is None:
         return None
     chance, arms = status.beliefs[status.leader].probability_best, int(status.beliefs.in_play.sum())
-    if math.isnan(chance):
+    if math.isnan(chance) or arms == 1:
         return Leading(status.leader, None)
     # An even chance comes out of a quadrature: a hundredth above it is nothing.
-    return Leading(status.leader, percent(chance)) if arms == 1 or chance * arms > 1.01 else None
+    return Leading(status.leader, chance_shown(chance, status.most_sure)) if chance * arms > 1.01 else None
 
 
 def ticket_page(

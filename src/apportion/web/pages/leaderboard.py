@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from apportion._common.formatting import percent, readable, side_by_side
+from apportion._common.formatting import chance as chance_shown
+from apportion._common.formatting import column_cells, readable, side_by_side
 from apportion.allocation.beliefs import Belief
-from apportion.campaigns.status import Status, marginal_heading, return_heading, spent_heading
+from apportion.campaigns.status import Status, back_words, marginal_heading, return_heading, spent_heading
 
 # An interval that is wider than so many times the rest is cut off, with an arrow: one unknown arm must not press all
 # others into a point.
@@ -35,7 +36,9 @@ class Row(NamedTuple):
     colour_index: int
     state: str
     leads: bool
-    resource: str
+    spent: str
+    returned: str
+    so_far: str
     mean: str | None
     interval: str | None
     bar: Bar | None
@@ -64,7 +67,13 @@ class Board(NamedTuple):
     """'Return of the next EUR', where that is another."""
     assumed: bool
     resource: str
-    """Which amounts stand beside the estimates: not all that was spent."""
+    """Which amounts the estimates stand on: not all that was spent."""
+    back: str
+    """'Came back', or 'Cost'."""
+    so_far: str
+    """'Return so far', or 'Cost so far'."""
+    together: tuple[str, str, str]
+    """Spent, came back and return so far of all arms, the removed ones too."""
 
 
 def board(status: Status) -> Board:
@@ -73,7 +82,12 @@ def board(status: Status) -> Board:
     arms = [(index, arm, arm.belief) for index, arm in enumerate(status.arms) if arm.belief is not None]
     axis = _axis([belief for _, _, belief in arms])
     rows = []
+    columns = (
+        column_cells([getattr(arm, field) for arm in (*status.arms, status)]) for field in ("spent", "returned")
+    )
+    totals = list(zip(*columns))
     for index, arm, belief in arms:
+        spent, returned = totals[index]
         known = not math.isnan(belief.mean)
         bounded = known and math.isfinite(belief.low) and math.isfinite(belief.high)
         low, mean, high = side_by_side(belief.low, belief.mean, belief.high) if bounded else ("", "", "")
@@ -84,12 +98,14 @@ def board(status: Status) -> Board:
                 colour_index=index,
                 state=arm.state,
                 leads=arm.name == beliefs.leader,
-                resource=readable(belief.resource),
+                spent=spent,
+                returned=returned,
+                so_far=readable(arm.return_so_far),
                 mean=(mean or readable(belief.mean)) if known else None,
                 interval=f"{low} to {high}" if bounded else None,
                 bar=_bar(belief, axis) if known and axis else None,
                 marginal=None if math.isnan(belief.marginal) else readable(belief.marginal),
-                best=None if not known or math.isnan(chance) else percent(chance),
+                best=None if not known or math.isnan(chance) else chance_shown(chance, status.most_sure),
                 chance=0.0 if math.isnan(chance) else chance,
             )
         )
@@ -97,6 +113,7 @@ def board(status: Status) -> Board:
     means = {index: belief.mean for index, _, belief in arms}
     rows.sort(key=lambda row: (math.isnan(means[row.colour_index]), sign * means[row.colour_index], row.colour_index))
     ticks, zero = _ticks(axis) if axis else ((), None)
+    back, so_far = back_words(settings)
     return Board(
         rows=tuple(rows),
         ticks=ticks,
@@ -105,6 +122,9 @@ def board(status: Status) -> Board:
         marginal=marginal_heading(settings) if settings.c < 1.0 else None,
         assumed="sigma" in settings.assumed and settings.policy != "Auto",
         resource=spent_heading(settings),
+        back=back,
+        so_far=so_far,
+        together=(*totals[-1], readable(status.return_so_far)),
     )
 
 

@@ -8,7 +8,8 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from apportion._common.formatting import readable
+from apportion._common.dates import time_axis
+from apportion._common.formatting import one_of, readable
 from apportion.allocation.beliefs import Beliefs
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.events import Event
@@ -58,11 +59,18 @@ class ChartCache:
     def of(self, campaign: Campaign) -> Chart:
         """The chart of a campaign, as far as it was read before."""
         with self._lock:
-            chart = self._charts.setdefault(campaign.name, Chart(campaign))
+            chart = self._charts.get(campaign.name)
+            if chart is None or not chart.is_of(campaign):
+                chart = self._charts[campaign.name] = Chart(campaign)
             self._charts.move_to_end(campaign.name)
             while len(self._charts) > 1 and sum(other.arms for other in self._charts.values()) > CACHED_ARMS:
                 self._charts.popitem(last=False)
             return chart
+
+    def forget(self, name: str) -> None:
+        """The campaign of that name is another one now, or none."""
+        with self._lock:
+            self._charts.pop(name, None)
 
 
 class Chart:
@@ -78,10 +86,15 @@ class Chart:
         self._lock = threading.Lock()
         self._begin()
 
+    def is_of(self, campaign: Campaign) -> bool:
+        """Whether it draws this campaign, and not one that had its name."""
+        return self._campaign.transactions.campaign == campaign.transactions.campaign
+
     def _begin(self) -> None:
         self._replay = self._campaign.replay()
         self._moments: list[Moment] = []
         self._splits: list[SplitShares] = []
+        self._dates: list[str | None] = []  # of all splits; None of one that was cancelled
         self._marks = Marks()
 
     def data(self) -> dict[str, Any]:
@@ -97,10 +110,14 @@ class Chart:
                 raise
             arms = [arm.name for arm in status.arms]
             self.arms = len(arms)
-            moments = [*self._moments, _moment(status.period, status.beliefs)]
+            moments = [moment for moment in self._moments if self._dates[moment.period - 1] is not None]
+            moments.append(_moment(status.period, status.beliefs))
+            marks = self._marks.by_period()
+            shown = (*(moment.period for moment in moments), *(split.ticket for split in self._splits))
             return {
                 "version": status.version,
                 "unit": status.settings.unit,
+                "one": one_of(status.settings.unit),
                 "level": 100 * status.settings.level,
                 "minimise": status.settings.minimise,
                 "arms": arms,
@@ -110,7 +127,8 @@ class Chart:
                 "budgets": [split.budget for split in self._splits],
                 "shares": {name: [split.shares.get(name, 0.0) for split in self._splits] for name in arms},
                 "last": status.period,
-                "marks": [mark._asdict() for mark in self._marks.by_period()],
+                "marks": [mark._asdict() for mark in marks],
+                "dates": _dates(self._dates, {*shown, *(mark.period for mark in marks)}),
             }
 
     def _read_on(self, upto: int, periods: int) -> None:
@@ -122,12 +140,29 @@ class Chart:
             event = step.event
             if step.before is not None and step.ended and step.ended % moments == 0:
                 self._moments.append(_moment(step.ended, step.before.allocator.beliefs()))
+            if event.kind == "split":
+                self._dates.append(event.period_date)
             if event.kind == "split" and event.ticket is not None and (event.ticket - 1) % steps == 0:
                 budget, amounts = event.payload["budget"], event.payload["amounts"]
                 self._splits.append(
                     SplitShares(event.ticket, budget, {name: x / budget for name, x in amounts.items()})
                 )
+            elif event.kind == "cancelled":
+                self._dates[(event.ticket or 1) - 1] = None
+                self._splits = [split for split in self._splits if split.ticket != event.ticket]
             self._marks.take(event)
+
+
+def _dates(texts: list[str | None], periods: set[int]) -> dict[int, str] | None:
+    """When these periods were, and the one after the last would be; None where dates make no axis of time.
+
+    What happened before the first split stands at the first.
+    """
+    axis = time_axis(texts)
+    if axis is None:
+        return None
+    places = {period: axis[max(period, 1) - 1] for period in (*periods, len(axis))}
+    return {period: moment.strftime("%Y-%m-%d %H:%M:%S") for period, moment in sorted(places.items())}
 
 
 def spacing(count: int, most: int) -> int:
@@ -195,6 +230,16 @@ class Marks:
             self._usual, self._unit = payload["settings"]["budget"], payload["settings"]["unit"]
         elif event.kind == "imported":
             self._mark("imported", f"history {payload['file']} taken in")
+        elif event.kind == "cancelled" and "import" not in payload:
+            self._mark("amended", f"ticket {event.ticket} cancelled", event.ticket)
+        elif event.kind == "undone":
+            self._mark("imported", f"import of {payload['file']} undone")
+        elif event.kind == "renamed":
+            self._mark("setting", f"renamed from {payload['old']}")
+        elif event.kind in ("archived", "unarchived"):
+            self._mark("setting", event.kind)
+        elif event.kind == "cloned":
+            self._mark("setting", f"copied from {payload['source']}")
 
     def _mark(self, kind: str, text: str, period: int | None = None) -> None:
         self._found.append(Mark(period or self._period, kind, text))
@@ -229,4 +274,5 @@ def describe_event(event: Event, unit: str | None) -> str:
         return "the campaign was begun"
     marks = Marks(unit)
     marks.take(event)
-    return marks.by_period()[0].text
+    found = marks.by_period()
+    return found[0].text if found else f"ticket {event.ticket} was cancelled"

@@ -25,6 +25,7 @@ class Row(NamedTuple):
     """One campaign in the list; None where there is not enough data."""
 
     name: str
+    archived: bool
     period: int
     budget: float
     unit: str | None
@@ -41,12 +42,17 @@ def overview(request: Request, user: PageReader) -> HTMLResponse:
     """All campaigns at a glance."""
     # Before the rows: what happens while they are read is sent by the stream.
     version = checksum(versions(store_of(request.app)))
-    names = Campaign.names(db_of(request))
+    in_use, names = Campaign.names(db_of(request)), Campaign.names(db_of(request), archived=True)
+    away = len(names) - len(in_use)
+    with_archived = request.query_params.get("archived") == "1"
+    if not with_archived:
+        names = in_use
     pages = max(1, math.ceil(len(names) / CAMPAIGNS_PER_PAGE))
     at = min(max(page_number(request), 1), pages)
     first = (at - 1) * CAMPAIGNS_PER_PAGE
     rows = [_row(open_campaign(request, name)) for name in names[first : first + CAMPAIGNS_PER_PAGE]]
-    return page(request, "overview.html", user, rows=rows, total=len(names), at=at, pages=pages, shown=version)
+    return page(request, "overview.html", user, rows=rows, total=len(names), at=at, pages=pages, shown=version,
+                away=away, with_archived=with_archived)  # fmt: skip
 
 
 def _row(campaign: Campaign) -> Row:
@@ -55,6 +61,7 @@ def _row(campaign: Campaign) -> Row:
     indices = arm_indices(arm.name for arm in status.arms)
     return Row(
         name=campaign.name,
+        archived=status.archived,
         period=status.period,
         budget=status.settings.budget,
         unit=status.settings.unit,

@@ -109,7 +109,7 @@ def preview(
             seed=number,
             b=options.get("b"),
             sigma=options.get("sigma"),
-            c=c,
+            c=options.get("c"),
             resolution=resolution_of(options.get("unit")),
             **own,
         )  # it knows what the campaign will know

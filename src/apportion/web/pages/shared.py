@@ -29,7 +29,7 @@ STATIC = HERE / "static"
 COLOURS = 7
 
 FLASH_COOKIE = "apportion_flash"
-FLASH_LONGEST = 600
+FLASH_LONGEST = 1200
 FLASH_SECONDS = 30
 
 Typed = Mapping[str, str]
@@ -205,6 +205,15 @@ def with_code(sentence: str) -> Markup:
     )
 
 
+def in_one(titles: list[str]) -> str:
+    """Titles as one sentence.
+
+    >>> in_one(["Returns move over time", "Amounts hardly change"])
+    'Returns move over time; amounts hardly change'
+    """
+    return "; ".join([*titles[:1], *(title[:1].lower() + title[1:] for title in titles[1:])])
+
+
 @functools.cache
 def _digest(file: str) -> str:
     return sha256((STATIC / file).read_bytes()).hexdigest()[:12]
@@ -225,7 +234,7 @@ def _templates() -> Jinja2Templates:
                                  colours=COLOURS, campaign_path=campaign_path,
                                  fresh_key=fresh_key)  # fmt: skip
     templates.env.filters.update(
-        readable=readable, percent=percent, money=money, when=when, with_code=with_code, plain=plain_number,
-        plain_percent=plain_percent, together=lambda values: side_by_side(*values),
+        readable=readable, percent=percent, money=money, when=when, with_code=with_code, in_one=in_one,
+        plain=plain_number, plain_percent=plain_percent, together=lambda values: side_by_side(*values),
     )  # fmt: skip
     return templates

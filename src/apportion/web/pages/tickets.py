@@ -38,7 +38,7 @@ class ArmRow(NamedTuple):
     @property
     def recorded(self) -> bool:
         """Whether its outcome is known, or known not to come."""
-        return self.state not in ("open", "unused")
+        return self.state not in ("open", "unused", "cancelled")
 
 
 class TicketView(NamedTuple):
@@ -50,6 +50,11 @@ class TicketView(NamedTuple):
     rule: str
     bar: Bar
     rows: tuple[ArmRow, ...]
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it was taken back."""
+        return any(row.state == "cancelled" for row in self.rows)
 
 
 class HistoryRow(NamedTuple):
@@ -100,14 +105,14 @@ def ticket_view(campaign: Campaign, ticket: int, indices: Mapping[str, int]) -> 
             ArmRow(
                 name=name,
                 colour_index=indices[name],
-                amount=line.advised,
-                share=line.share if line.advised else 0.0,
+                amount=line.amount if line.advised is None else line.advised,
+                share=line.share if line.advised is None or line.advised else 0.0,
                 reason=split.reasons[name]
                 if advised
                 else "Not in the advice; something was spent on it all the same.",
                 state=line.state.replace(" ", "-"),
                 outcome=line.outcome,
-                spent=line.amount,
+                spent=line.amount if line.spent is None else line.spent,
                 before=tuple(_before(line)),
             )
         )
@@ -142,6 +147,8 @@ def _history_row(ticket: int, lines: list[Line], indices: Mapping[str, int]) -> 
     if waiting:
         recorded = len(states) - waiting - states.count("unused")
         state, words = "open", f"{waiting} of {waiting + recorded} open" if recorded else "open"
+    elif "cancelled" in states:
+        state, words = "cancelled", "cancelled"
     elif "amended" in states:
         state, words = "amended", "amended"
     elif known:
@@ -151,7 +158,7 @@ def _history_row(ticket: int, lines: list[Line], indices: Mapping[str, int]) -> 
     return HistoryRow(
         ticket=ticket,
         date=lines[0].date,
-        spent=math.fsum(line.amount for line in lines),
+        spent=math.fsum(line.spent or 0.0 for line in lines),
         earned=math.fsum(known) if known else None,
         bar=share_bar({line.arm: line.amount for line in lines}, indices),
         state=state,

@@ -10,20 +10,28 @@ from starlette.datastructures import FormData
 
 from apportion._common import validation
 from apportion._common.formatting import readable
+from apportion._common.tables import FileContent
 from apportion.allocation.arms import Arms
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.creation import campaign_name
-from apportion.campaigns.files import import_history
-from apportion.campaigns.history_files import read_history
 from apportion.campaigns.settings import SETTINGS, NumberOrPerArm
 from apportion.errors import ApportionError, Conflict, InvalidValue
+from apportion.inference.history import read_history
 from apportion.policies.registry import DEFAULT_B
 from apportion.web.guard.users import PageReader, PageWriter, Refused, User
 from apportion.web.pages.actions import typed_of
+from apportion.web.pages.importing import taken_in
 from apportion.web.pages.preview import in_words, preview
 from apportion.web.pages.setting_fields import new_fields, policy_names, read
 from apportion.web.pages.shared import Form, campaign_path, go, number, optional, page, share, status_of, text
-from apportion.web.pages.uploaded_history import columns_of, content_of, fit_in_form, measured, uploaded
+from apportion.web.pages.uploaded_history import (
+    CHOOSE_AGAIN,
+    fit_in_form,
+    looked_at,
+    measured,
+    reading_options,
+    uploaded,
+)
 from apportion.web.shared import db_of, plain
 
 router = APIRouter(include_in_schema=False)
@@ -63,8 +71,7 @@ CHOICES = (
            "Much of the swing has nothing to do with the amount: errors of measurement, other business in the same "
            "figures. Small amounts drown in it."),
     Choice("history", None, "I have a history",
-           "Upload what was spent and what came back; b and σ are measured from it. Begin with it, and the campaign "
-           "goes on learning."),
+           "The file of step 1 can say how much results vary; the campaign goes on learning from there."),
     Choice("exact", None, "I know b", "A number from 0 to 1."),
 )  # fmt: skip
 
@@ -87,22 +94,29 @@ def empty_form(request: Request, user: PageReader) -> HTMLResponse:
     if user.scope != "write":
         raise Refused(403, f"Token '{user.name}' may only read: to begin a campaign takes one of scope write.")
     return _page(
-        request, user, {"choice": CHOICES[0].key, "differences": USUAL_DIFFERENCE, "centre": "1"}, _blank(FIRST_ROWS)
-    )
+        request, user, {"choice": CHOICES[0].key, "differences": USUAL_DIFFERENCE, "centre": "1", "take_in": "1"},
+        _blank(FIRST_ROWS),
+    )  # fmt: skip
 
 
 @router.post("/new")
 def submit(request: Request, form: Form, user: PageWriter) -> Response:
-    """A longer form, a fit, a preview, or the campaign itself: as the button says."""
-    typed, rows = typed_of(form), _rows(form)
+    """A longer form, a look at the file, a fit, a preview, or the campaign itself: as the button says."""
+    typed, rows, file = typed_of(form), _rows(form), uploaded(form)
     action = text(form, "action") or "create"
     more: dict[str, Any] = {}
+    if action in ("look", "fit", "create") and file is not None:
+        more["look"] = look = looked_at(file, typed)
+        if action != "create" and look is not None and look.arms and not any(row["arm"] for row in rows):
+            rows = [{"arm": name, "minimum": "", "maximum": ""} for name in look.arms[:MOST_ROWS]]
     try:
         if action == "row":
             return _page(request, user, typed, [*rows, *_blank(1)][:MOST_ROWS])
-        if action == "fit":
-            typed, rows = measured(form, typed, rows)
-            rows = rows[:MOST_ROWS]
+        if action == "look":
+            if file is None:
+                more["problems"] = {"look": "Choose a file first."}
+        elif action == "fit":
+            typed = measured(file, typed)
             more["fresh_fit"] = True
         elif action == "preview":
             filled = _filled(typed, rows)
@@ -118,17 +132,17 @@ def submit(request: Request, form: Form, user: PageWriter) -> Response:
                 )
             more["chart"] = plain({**found._asdict(), "arms": filled.options["arms"], "unit": typed.get("unit")})
         else:
-            return _begin(request, form, typed, rows)
+            return _begin(request, file, typed, rows)
     except ApportionError as error:
         part = action if action in ("fit", "preview") else "create"
-        return _page(request, user, typed, rows, status=status_of(error), problems={part: str(error)})
+        return _page(request, user, typed, rows, **more, status=status_of(error), problems={part: str(error)})
     return _page(request, user, typed, rows, **more)
 
 
 def _page(
     request: Request, user: User, typed: dict[str, str], rows: list[dict[str, str]], **more: Any
 ) -> HTMLResponse:
-    values = {"problems": {}, **more}
+    values = {"problems": {}, "look": None, **more}
     fields = new_fields(typed, ("auto", *(name for name in policy_names(0.5, 1.0, "Odds") if name != "Auto")))
     return page(
         request, "wizard.html", user, typed=typed, rows=rows, choices=CHOICES, fitted=fit_in_form(typed),
@@ -164,16 +178,16 @@ def _filled(typed: dict[str, str], rows: list[dict[str, str]]) -> Filled:
     minimum = {arm: value for arm, value in low.items() if value is not None}
     maximum = {arm: value for arm, value in high.items() if value is not None}
     if not arms:
-        raise InvalidValue("At least one arm is needed: write the names of the options in step 1.")
+        raise InvalidValue("At least one arm is needed: write the names of the options in step 2.")
     Arms(arms, minimum, maximum, None)
     if not given("budget"):
-        raise InvalidValue("The budget per period is missing: write it in step 1.")
+        raise InvalidValue("The budget per period is missing: write it in step 2.")
     budget = number(given("budget"), "the budget")
     fitted = fit_in_form(typed)
     b = world = _b(typed, fitted)
     auto = (given("policy") or "auto").lower() == "auto"
-    if typed.get("choice") == "history" and typed.get("take_in") and not typed.get("fix") and auto:
-        b = None  # the history itself is taken in, so what it says of b is known without holding on to it
+    if typed.get("choice") == "history" and not typed.get("fix") and auto:
+        b = None  # what was measured is held on to where that is asked for, or where nothing could learn it
     sigma = read(SETTINGS["sigma"], given("sigma"))
     swing = optional(given("swing"), "the swing of an outcome")
     if sigma is None and swing is not None:
@@ -212,41 +226,40 @@ def _b(typed: dict[str, str], fitted: dict[str, Any] | None) -> float | None:
     if choice == "exact":
         return number(typed.get("b", ""), "b")
     if choice == "history":
-        if fitted is None:
-            raise InvalidValue(
-                "There is no history yet: choose the file in step 2 and measure, or choose another answer."
-            )
-        return float(fitted["b"])
+        if fitted is not None:
+            return float(fitted["b"])
+        auto = (typed.get("policy", "").strip() or "auto").lower() == "auto"
+        if typed.get("looked") and auto and not typed.get("fix"):
+            return None
+        raise InvalidValue(
+            "There is no history yet: choose the file in step 1 and measure, or choose another answer."
+        )
     known = {item.key: item.b for item in CHOICES}
     if choice not in known:
-        raise InvalidValue("How much does half the amount tell? Choose an answer in step 2.")
+        raise InvalidValue("How much does half the amount tell? Choose an answer in step 3.")
     return known[choice]
 
 
 # The campaign
 
 
-def _begin(request: Request, form: FormData, typed: dict[str, str], rows: list[dict[str, str]]) -> Response:
+def _begin(request: Request, file: FileContent | None, typed: dict[str, str], rows: list[dict[str, str]]) -> Response:
     """Begin the campaign, with its history where that is wanted."""
     if not typed.get("name", "").strip():
-        raise InvalidValue("The campaign needs a name: write one in step 1.")
+        raise InvalidValue("The campaign needs a name: write one in step 2.")
     name = campaign_name(typed["name"].strip())
     filled, db = _filled(typed, rows), db_of(request)
     if name in Campaign.names(db):
-        raise Conflict(f"There is a campaign '{name}' already; choose another name in step 1.")
-    file = uploaded(form)
-    if not typed.get("take_in"):
+        raise Conflict(f"There is a campaign '{name}' already; choose another name in step 2.")
+    if typed.get("take_in") and file is None and (typed.get("looked") or typed.get("fitted")):
+        raise InvalidValue(CHOOSE_AGAIN)
+    if not typed.get("take_in") or file is None:
         Campaign.create(name, db=db, **filled.options)
         return go(request, f"{campaign_path(name)}#next", f"Campaign {name} is begun. Ask for its first split.")
-    if file is None:
-        raise InvalidValue(
-            "The history is to be taken in, but its file is no longer chosen: choose it again in step 2."
-        )
-    columns = {**columns_of(typed), "date": typed.get("column_date", "").strip() or "date"}
-    history = content_of(file)
-    read_history(history, **columns)  # what is wrong with it is said before anything is begun
+    options = reading_options(typed)
+    if not read_history(file, **options).observations:  # what is wrong with it is said before anything is begun
+        raise InvalidValue(f"The file {file.name!r} has no rows with an amount above 0.")
     campaign = Campaign.create(name, db=db, **filled.options)
-    done = import_history(campaign, history, add_arms=True, **columns)
-    rows_in = f"1 row of {done.file} was" if done.rows == 1 else f"{done.rows} rows of {done.file} were"
-    message = f"Campaign {name} is begun, and {rows_in} taken in. Ask for the next split."
-    return go(request, f"{campaign_path(name)}#next", message)
+    done = campaign.import_history(file, add_arms=True, **options)
+    message = f"Campaign {name} is begun, and {taken_in(done)} Ask for the next split."
+    return go(request, campaign_path(name), message)

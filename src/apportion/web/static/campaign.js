@@ -1,6 +1,6 @@
 // The chart of a campaign's page: estimates, chance of being the best, or shares over time.
 
-import { armColour, band, colour, draw, readable, safe, shareAreas } from "./chart.js";
+import { armColour, band, chance, colour, draw, readable, safe, shareAreas } from "./chart.js";
 
 const chart = document.getElementById("chart");
 const caption = document.getElementById("chart-caption");
@@ -9,7 +9,7 @@ const choice = document.getElementById("chart-switch");
 let data = null;
 
 const CAPTIONS = {
-  means: () => `Estimated ${data.minimise ? "cost" : "return"} per ${data.unit || "unit"} after each split, with its likely range (${readable(data.level)}%).`,
+  means: () => `Estimated ${data.minimise ? "cost" : "return"} per ${data.one} after each split, with its likely range (${readable(data.level)}%).`,
   best: () => "How likely each arm is to be the best, after each split.",
   shares: () => "What part of the budget each split gave to each arm.",
 };
@@ -23,13 +23,20 @@ function view() {
   return choice.querySelector("input:checked").value;
 }
 
-/** The axis of splits: few of them are counted one by one, never in halves. */
+/** Where a period stands on the axis: at its date, or at its number where dates make no axis. */
+function when(period) {
+  return data.dates ? data.dates[period] : period;
+}
+
+/** The axis of splits, by date where there are dates; few that are counted are counted one by one, never in halves. */
 function splits() {
+  if (data.dates) return { title: "", type: "date", hoverformat: "%-d %b %Y" };
   return { title: "split", ...(data.last <= 12 ? { dtick: 1, tick0: 1 } : {}) };
 }
 
 function means() {
   const traces = [];
+  const x = data.periods.map(when);
   const all = [];
   data.arms.forEach((name, index) => {
     const { mean, low, high } = data.beliefs[name];
@@ -38,9 +45,9 @@ function means() {
     // A band is drawn where both ends are known; plotly would join over gaps in the fill.
     const known = data.periods.map((_, n) => n).filter((n) => low[n] !== null && high[n] !== null);
     const at = (values) => known.map((n) => values[n]);
-    traces.push(...band(safe(name), at(data.periods), at(low), at(high), rgb, name));
+    traces.push(...band(safe(name), at(x), at(low), at(high), rgb, name));
     traces.push({
-      name: safe(name), x: data.periods, y: mean, mode: data.periods.length < 2 ? "markers" : "lines", legendgroup: name,
+      name: safe(name), x, y: mean, mode: data.periods.length < 2 ? "markers" : "lines", legendgroup: name,
       line: { color: rgb, width: 2.2 }, marker: { color: rgb, size: 8 }, connectgaps: false,
       customdata: data.periods.map((_, n) => [readable(mean[n]), low[n] === null ? "" : ` (${readable(low[n])} to ${readable(high[n])})`]),
       hovertemplate: `${safe(name)}: %{customdata[0]}%{customdata[1]}<extra></extra>`,
@@ -51,7 +58,7 @@ function means() {
   const finite = all.filter(Number.isFinite);
   const [least, most] = [Math.min(...finite), Math.max(...finite)];
   const room = 0.08 * (most - least || Math.abs(most) || 1);
-  return [traces, { xaxis: splits(), yaxis: { title: `per ${data.unit || "unit"}`, range: [least - room, most + room] } }];
+  return [traces, { xaxis: splits(), yaxis: { title: `per ${data.one}`, range: [least - room, most + room] } }];
 }
 
 function best() {
@@ -60,9 +67,10 @@ function best() {
     if (!values.some((value) => value !== null)) return [];
     const rgb = armColour(index);
     return [{
-      name: safe(name), x: data.periods, y: values.map((value) => (value === null ? null : 100 * value)),
+      name: safe(name), x: data.periods.map(when), y: values.map((value) => (value === null ? null : 100 * value)),
       mode: data.periods.length < 2 ? "markers" : "lines", line: { color: rgb, width: 2.2 }, marker: { color: rgb, size: 8 },
-      hovertemplate: `${safe(name)}: %{y:.1f}%<extra></extra>`,
+      customdata: values.map((value) => (value === null ? "–" : chance(value))),
+      hovertemplate: `${safe(name)}: %{customdata}<extra></extra>`,
     }];
   });
   return [traces, { xaxis: splits(), yaxis: { title: "%", range: [-2, 102] } }];
@@ -70,7 +78,7 @@ function best() {
 
 function shares() {
   if (!data.tickets.length) return [[], {}];
-  const areas = shareAreas(data.arms, data.tickets, data.shares, data.last + 1);
+  const areas = shareAreas(data.arms, data.tickets.map(when), data.shares, when(data.last + 1));
   return [areas, { xaxis: splits(), yaxis: { title: "% of the budget", range: [0, 100] } }];
 }
 
@@ -81,20 +89,20 @@ const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 function markShapes() {
   const soft = colour("var(--faint)");
   const shown = data.marks.slice(-LETTERS.length);
-  const byPeriod = new Map(); // several things at one split share a line
+  const byPlace = new Map(); // several things at one split share a line
   shown.forEach((mark, n) => {
-    const known = byPeriod.get(mark.period) || { ...mark, letters: "" };
+    const known = byPlace.get(when(mark.period)) || { ...mark, letters: "" };
     known.letters += LETTERS[n];
-    byPeriod.set(mark.period, known);
+    byPlace.set(when(mark.period), known);
   });
-  const marks = [...byPeriod.values()];
+  const marks = [...byPlace.values()];
   return {
     shapes: marks.map((mark) => ({
-      type: "line", x0: mark.period, x1: mark.period, yref: "paper", y0: 0, y1: 1, layer: "above",
+      type: "line", x0: when(mark.period), x1: when(mark.period), yref: "paper", y0: 0, y1: 1, layer: "above",
       line: { color: soft, width: 1, dash: DASHES[mark.kind] || "dot" },
     })),
     annotations: marks.map((mark) => ({
-      x: mark.period, y: 1, yref: "paper", yanchor: "bottom", text: mark.letters, showarrow: false, font: { size: 11, color: soft },
+      x: when(mark.period), y: 1, yref: "paper", yanchor: "bottom", text: mark.letters, showarrow: false, font: { size: 11, color: soft },
     })),
     margin: { l: 48, r: 12, t: marks.length ? 24 : 12, b: 40 },
   };
@@ -106,7 +114,7 @@ function listMarks() {
     const item = document.createElement("span");
     const letter = document.createElement("strong");
     letter.textContent = LETTERS[n];
-    item.append(letter, ` ${mark.text} (split ${mark.period})`);
+    item.append(letter, ` ${mark.text} (${data.dates ? data.dates[mark.period].slice(0, 10) : `split ${mark.period}`})`);
     return item;
   });
   const more = data.marks.length - shown.length;

@@ -32,9 +32,16 @@ export function safe(text) {
 export function readable(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-3 || size >= 1e9)) return value.toPrecision(3);
-  const digits = Number.isInteger(value) ? 0 : Math.max(2, 4 - String(Math.trunc(size)).length);
+  if (size !== 0 && size < 1e-6) return value > 0 ? "<0.000001" : ">-0.000001";
+  const small = size < 1e-3 ? 2 - Math.floor(Math.log10(size)) : 2;
+  const digits = Number.isInteger(value) ? 0 : Math.max(small, 4 - String(Math.trunc(size)).length);
   return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
+/** A probability: what was worked out from results is never quite 0 or 1. */
+export function chance(value) {
+  if (value < 5e-4) return "<0.1%";
+  return value >= 0.9995 ? ">99.9%" : `${(100 * value).toFixed(1)}%`;
 }
 
 /** The layout that all charts share. */
@@ -44,7 +51,8 @@ export function layout(more = {}) {
   const line = colour("var(--line)");
   const axis = {
     gridcolor: line, linecolor: line, zerolinecolor: line, tickcolor: line, tickfont: { color: soft, size: 12 },
-    title: { font: { color: soft, size: 12 } }, fixedrange: true, automargin: true,
+    title: { font: { color: soft, size: 12 } }, fixedrange: true, automargin: true, exponentformat: "none",
+    separatethousands: true,
   };
   const { xaxis = {}, yaxis = {}, ...rest } = more;
   return {

@@ -1,13 +1,13 @@
 // What the charts of the laboratory share beside `chart.js`: a look for every policy, a legend, events, numbers.
 
-import { armColour, draw as drawn } from "./chart.js";
+import { armColour, draw as drawn, readable } from "./chart.js";
 
 const DASHES = ["solid", "dash", "dot", "dashdot", "longdash"];
 const STROKES = { solid: "", dash: "7 3", dot: "2 2", dashdot: "7 3 2 3", longdash: "11 4" };
 const COLOURS = 7;
 
-/** Ticks of a log axis at 1, 10, 100, 1k: powers in small type would need a style of their own. */
-export const LOG = { type: "log", dtick: 1, exponentformat: "SI" };
+/** Ticks of a log axis at 1, 10, 100, 1,000. */
+export const LOG = { type: "log", dtick: 1 };
 
 /** How the policy of an index is drawn: any two of the first 35 differ in colour or dashes. */
 export function look(index) {
@@ -77,7 +77,7 @@ export async function refusal(answer) {
 export function lined(value) {
   if (value === null || value === undefined) return "–";
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-3 || size >= 1e9)) return value.toPrecision(3);
+  if (size !== 0 && size < 1e-3) return readable(value);
   const digits = size < 10 ? 3 : size < 100 ? 2 : size < 1000 ? 1 : 0;
   return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }

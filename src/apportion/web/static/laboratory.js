@@ -189,7 +189,7 @@ function showRegret() {
   }
   showBounds(whole && at("show-bounds").checked ? found.bounds : [], beyond);
   Curves.legend(at("regret-legend"), items);
-  const marks = log ? Curves.LOG : { tickformat: ",~g", rangemode: "tozero" };
+  const marks = log ? Curves.LOG : { rangemode: "tozero" };
   Curves.draw(at("regret-chart"), traces, {
     xaxis: { title: "periods", ...marks },
     yaxis: { title: unit ? `regret (${unit})` : "regret", ...marks, ...(log ? {} : { range: [0, 1.06 * top || 1] }) },

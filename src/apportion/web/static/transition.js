@@ -78,7 +78,7 @@ function drawAgainst(points, b) {
   });
   Curves.draw(at("transition-against"), traces, {
     xaxis: { title: "b", range: [-0.03, 1.03], dtick: 0.25 },
-    yaxis: { title: "regret", type: "log", exponentformat: "none", dtick: "D2" },
+    yaxis: { title: "regret", type: "log", dtick: "D2" },
     shapes: [upright(0.5, "dot", colour("var(--edge)"), 1.5), upright(b, "solid", colour("var(--accent)"), 2)],
   });
 }
@@ -93,7 +93,7 @@ function drawOver(point) {
   });
   const end = Math.log10(point.periods[point.periods.length - 1]);
   Curves.draw(at("transition-regret"), traces((policy) => policy.regret), {
-    xaxis: { title: "periods" , tickformat: ",~g" }, yaxis: { title: "regret", rangemode: "tozero" },
+    xaxis: { title: "periods" }, yaxis: { title: "regret", rangemode: "tozero" },
   });
   Curves.draw(at("transition-shares"), traces((policy) => policy.best_share.map((share) => 100 * share)), {
     xaxis: { title: "periods", ...Curves.LOG, range: [0, end] }, yaxis: { range: [0, 103], ticksuffix: "%" },

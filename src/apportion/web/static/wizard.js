@@ -20,6 +20,13 @@ document.getElementById("add-row").addEventListener("click", (event) => {
   row.querySelector("input").focus();
 });
 
+/** The arms of the file, where none was written yet. */
+function takeArms(fresh) {
+  const empty = [...rows.querySelectorAll("input[name=arm]")].every((field) => !field.value.trim());
+  if (empty) rows.replaceChildren(...fresh.getElementById("arm-rows").childNodes);
+}
+document.addEventListener("looked", (event) => takeArms(event.detail));
+
 /** Send the form for one part of the page, and put that part in place. */
 async function send(button) {
   const part = button.dataset.part;
@@ -36,14 +43,11 @@ async function send(button) {
       form.submit(); // the session may have ended: let the browser show what the service says
       return;
     }
-    const file = document.getElementById("history");
     document.getElementById(`part-${part}`).replaceChildren(...updated.childNodes);
     if (part === "fit") {
-      document.getElementById("history").replaceWith(file); // the chosen file stays chosen
       const chosen = fresh.querySelector("input[name=choice]:checked");
       if (answer.ok && chosen) form.querySelector(`input[name=choice][value=${chosen.value}]`).checked = true;
-      const empty = [...rows.querySelectorAll("input[name=arm]")].every((field) => !field.value.trim());
-      if (answer.ok && empty) rows.replaceChildren(...fresh.getElementById("arm-rows").childNodes);
+      if (answer.ok) takeArms(fresh);
     }
     preview();
   } catch {
@@ -62,10 +66,6 @@ form.addEventListener("submit", (event) => {
   send(event.submitter);
 });
 
-// To use a file is to choose the answer it belongs to.
-form.addEventListener("change", (event) => {
-  if (event.target.id === "history") form.querySelector("input[name=choice][value=history]").checked = true;
-});
 form.addEventListener("input", (event) => {
   if (event.target.id === "b") form.querySelector("input[name=choice][value=exact]").checked = true;
 });

@@ -1,0 +1,148 @@
+"""`apportion campaigns`: the list of campaigns; rename, archive, unarchive, clone or delete one."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from apportion.cli import show
+from apportion.cli.campaign import Db, Json, Name, open_campaign
+from apportion.errors import InvalidValue
+
+app = typer.Typer()
+
+NewName = Annotated[str, typer.Argument(help="The new name.")]
+
+
+@app.callback(invoke_without_command=True)
+def campaigns(
+    context: typer.Context,
+    archived: Annotated[bool, typer.Option("--archived", help="Those that are archived, too.")] = False,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """All campaigns; rename, archive, unarchive, clone or delete one.
+
+    Example: apportion campaigns --archived
+    """
+    from apportion._common.formatting import readable
+    from apportion.campaigns.campaign import Campaign
+
+    if context.invoked_subcommand is not None:
+        if archived or json:
+            raise InvalidValue("Options of a command go after its name, as in `apportion campaigns rename ads ads2`.")
+        return
+    found = []
+    for name in Campaign.names(db, archived=archived):
+        status = Campaign.open(name, db).status(health=False)
+        found.append({
+            "campaign": name, "archived": status.archived, "period": status.period, "leader": status.leader,
+            "open_tickets": len(status.open_tickets), "budget": status.settings.budget, "unit": status.settings.unit,
+            "spent": status.spent, "returned": status.returned, "return_so_far": status.return_so_far,
+        })  # fmt: skip
+    if json:
+        show.show_json(found)
+    elif not found:
+        show.say("No campaigns yet. Begin one: apportion new ads --arms search,social --budget 5000")
+    else:
+        columns = {
+            "campaign": "left", "periods": "right", "leader": "left", "open tickets": "right", "budget": "right",
+            "spent": "right", "came back": "right", "return so far": "right",
+        }  # fmt: skip
+        rows = [
+            (f"{row['campaign']}{' (archived)' if row['archived'] else ''}", row["period"], row["leader"] or "–",
+             row["open_tickets"], f"{readable(row['budget'])} {row['unit'] or ''}".rstrip(), readable(row["spent"]),
+             readable(row["returned"]), readable(row["return_so_far"]))
+            for row in found
+        ]  # fmt: skip
+        show.grid("Campaigns", columns, rows)
+
+
+@app.command()
+def rename(name: Name, new_name: NewName, db: Db = None, json: Json = False) -> None:
+    """Give a campaign another name.
+
+    Example: apportion campaigns rename ads "ads 2026"
+    """
+    campaign = open_campaign(name, db)
+    campaign.rename(new_name)
+    show.show_result(json, {"campaign": new_name, "old": name}, f"Renamed: {name} is {new_name} now.")
+
+
+@app.command()
+def archive(name: Name, db: Db = None, json: Json = False) -> None:
+    """Put a campaign away: it is in no list, and is not split, until it is taken out again.
+
+    Example: apportion campaigns archive ads
+    """
+    open_campaign(name, db).archive()
+    back = f"apportion campaigns unarchive {shlex.quote(name)}"
+    show.show_result(json, {"campaign": name, "archived": True}, f"Archived: {name}. Take it out again: {back}")
+
+
+@app.command()
+def unarchive(name: Name, db: Db = None, json: Json = False) -> None:
+    """Take an archived campaign out again.
+
+    Example: apportion campaigns unarchive ads
+    """
+    open_campaign(name, db).unarchive()
+    show.show_result(json, {"campaign": name, "archived": False}, f"In use again: {name}.")
+
+
+@app.command()
+def clone(
+    name: Name,
+    new_name: NewName,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Only its arms and settings, no history.")] = False,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Copy a campaign, with all that happened or only its arms and settings; the copy goes its own way.
+
+    Example: apportion campaigns clone ads "ads in spring" --fresh
+    """
+    made = open_campaign(name, db).clone(new_name, history=not fresh)
+    content = {"campaign": made.name, "source": name, "events": made.version}
+    show.show_result(json, content, f"Copied: {made.name}, {'without' if fresh else 'with'} the history of {name}.")
+
+
+@app.command()
+def delete(
+    name: Name,
+    confirm: Annotated[str | None, typer.Option(help="The campaign's name once more; asked for by default.")] = None,
+    export: Annotated[Path | None, typer.Option(help="Write everything to this file first, as JSON.")] = None,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Delete a campaign with everything in it, for good. Its name is asked for, and an export is offered first.
+
+    Example: apportion campaigns delete ads --export ads.json --confirm ads
+    """
+    from apportion._common.files import write_text
+    from apportion.cli.files import explained
+
+    campaign = open_campaign(name, db)
+    asking = sys.stdin.isatty() and not json
+    if confirm is None and asking:
+        if export is None and typer.confirm(f"Export everything of {name} to a file first?", default=True):
+            export = Path(typer.prompt("The file", default=f"{name}.json"))
+        confirm = typer.prompt(f"This cannot be undone. Type the name of the campaign ({name}) to delete it")
+    if confirm is None:
+        raise InvalidValue(
+            f"Deleting cannot be undone: say the name once more, `--confirm {shlex.quote(name)}`, and "
+            "`--export FILE` to keep a copy. `apportion campaigns archive` puts a campaign away instead."
+        )
+    if confirm == name and export is not None:
+        if export.exists():
+            raise InvalidValue(f"The file {str(export)!r} is there already; choose another name.")
+        with explained(export):
+            write_text(export, campaign.export())
+    campaign.delete(confirm)
+    kept = "" if export is None else f" Everything is in {export}: `apportion restore {export}` brings it back."
+    content = {"campaign": name, "export": None if export is None else str(export)}
+    show.show_result(json, content, f"Deleted: {name}.{kept}")
