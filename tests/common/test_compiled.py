@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import apportion as ap
-from apportion._common.compiled import compiled, generic, implements, kernel
+from apportion._common.compiled import compiled, generic, implements, kernel, large_kernel
 from apportion.model.sums import MANY_ARMS
 
 # --- in one process -----------------------------------------------------------------------------------------
@@ -102,6 +102,38 @@ def test_a_class_that_is_defined_again_runs_its_new_body(arms):
         assert winner(favouring(favourite)(), arms) == favourite
 
 
+@large_kernel
+def heights(shape, rows):
+    """An array and a number: what is made inside must reach the caller whole."""
+    found = np.empty(rows)
+    for row in range(rows):
+        found[row] = row * area(shape)
+    return found, found.sum()
+
+
+@kernel
+def tallest(shape, rows):
+    found, total = heights(shape, rows)
+    return found.max() + total
+
+
+def test_a_large_kernel_is_called_by_address_and_compiled_once_for_all_its_callers():
+    @kernel
+    def smallest(shape, rows):
+        found, _ = heights(shape, rows)
+        return found.min()
+
+    for shape in (Square(1.7), Disc(0.3)):
+        for _ in range(100):
+            assert compiled(tallest)(shape, 50) == tallest(shape, 50)
+            assert compiled(smallest)(shape, 50) == 0.0
+    from apportion._common.machine_code import dispatcher_of
+
+    assert len(dispatcher_of(heights).overloads) == 2
+    code = compiled(tallest).dispatcher.inspect_llvm()
+    assert all("apportion.heights-" in each for each in code.values())
+
+
 # --- across processes ---------------------------------------------------------------------------------------
 
 POLICY = """
@@ -181,3 +213,22 @@ def test_an_edited_constant_in_another_file_of_the_users_counts_too(run):
     policy = POLICY.format(favourite="FAVOURITE").replace("import", "from settings import FAVOURITE\nimport", 1)
     assert run("mine", settings="FAVOURITE = 5", mine=policy)[0] == [5]
     assert run("mine", settings="FAVOURITE = 6")[0] == [6]
+
+
+LARGE = """
+import apportion as ap
+from apportion._common.compiled import large_kernel
+
+@large_kernel
+def favourite(arms):
+    return min({favourite}, arms)
+"""
+
+
+def test_machine_code_that_calls_a_large_kernel_finds_it_again_and_follows_its_edits(run):
+    policy = POLICY.format(favourite="favourite(len(shares))")
+    policy = policy.replace("import", "from large import favourite\nimport", 1)
+    assert run("mine", large=LARGE.format(favourite=3), mine=policy) == [[3], 0, 1]
+    assert run("mine") == [[3], 1, 0]
+    assert run("other", "mine", other=policy)[0] == [3, 3]
+    assert run("mine", large=LARGE.format(favourite=4)) == [[4], 0, 1]

@@ -52,7 +52,10 @@ def kernel(function: F) -> F:
 
 
 def large_kernel(function: F) -> F:
-    """A kernel that is called, not copied into its callers: one with much to do, that several of them share."""
+    """A kernel with much to do that many callers share: compiled once, kept on disk by itself, called by its address.
+
+    Other kernels are part of the machine code of each caller, so they are compiled again with every one of them.
+    """
     _large.add(function)
     return kernel(function)
 
@@ -102,14 +105,11 @@ def implements(function: Callable[..., Any], record: type) -> Callable[[F], F]:
 @functools.cache
 def compiled(function: Callable[..., Any]) -> Any:
     """`function`, compiled on first use and kept on disk until a source it is made of changes."""
-    import numba
-
     from apportion._common import machine_code
 
     with _naming:
         _register()
-    dispatcher: Any = numba.njit(nogil=True, error_model="numpy")(function)
-    dispatcher._cache = machine_code.SourceKeyedCache(function)
+    dispatcher = machine_code.dispatcher_of(function)
 
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:
@@ -135,13 +135,17 @@ def _register() -> None:
     """Tell Numba about kernels and generics that were defined since the last call."""
     from numba.extending import overload, register_jitable
 
+    from apportion._common import machine_code
+
     for function in _kernels:
         if function not in _registered:
             _registered.add(function)
             if function in _loops:
                 overload(function, strict=False)(_chooser_of_loop(function))
+            elif function in _large:
+                machine_code.call_by_address(function)
             else:
-                register_jitable(forceinline=function not in _large)(function)
+                register_jitable(forceinline=True)(function)
     for function, table in _generics.items():
         if function not in _registered:
             _registered.add(function)

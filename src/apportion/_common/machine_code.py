@@ -3,12 +3,17 @@
 Numba's own cache looks at the file of the compiled function only, so an edited policy would go on running its
 old machine code; and its index holds the argument types themselves, so one policy from a module that another
 program lacks would break the cache for all. Here every specialisation is a file of its own, named by a digest of
-the argument types, the machine, and all the byte code and constants that it is made of. This module imports Numba:
-only `compiled.compiled` imports it.
+the argument types, the machine, and all the byte code and constants that it is made of.
+
+A large kernel is compiled by itself, and machine code that calls it has only its symbol: such a file says which
+kernels it needs, and they are loaded first. This module imports Numba: only `compiled` imports it.
 """
 
 import contextlib
+import functools
 import hashlib
+import importlib
+import inspect
 import os
 import pickle
 import shutil
@@ -17,11 +22,15 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import llvmlite.binding
 import numba
 import platformdirs
+from numba.core import cgutils, types
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
+from numba.core.imputils import impl_ret_new_ref
 from numba.core.serialize import dumps
+from numba.core.typing.templates import Signature, infer, infer_global, make_intrinsic_template
 
 from apportion._common import files
 from apportion._common.compiled import code_digest
@@ -30,6 +39,72 @@ from apportion._common.compiled import code_digest
 _KEPT_FILES = 400
 # Reading a file runs what is in it, so nobody else may write it, whatever the user's mask allows.
 _PRIVATE = 0o600
+# What the symbols of large kernels begin with.
+_PREFIX = "apportion."
+# The large kernels that have an address in this process, by symbol: the function and its argument types.
+_addressed: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {}
+
+
+@functools.cache
+def dispatcher_of(function: Callable[..., Any]) -> Any:
+    """Numba's compiler of one function, with files for what it makes."""
+    dispatcher: Any = numba.njit(nogil=True, error_model="numpy")(function)
+    dispatcher._cache = SourceKeyedCache(function)
+    return dispatcher
+
+
+def call_by_address(function: Callable[..., Any]) -> None:
+    """Tell Numba that compiled code calls this function, a large kernel, by its address."""
+
+    def choose(context: Any, *arguments: Any) -> Any:
+        made, symbol = give_address(function, arguments)
+
+        def generate(target: Any, builder: Any, sig: Any, values: Any) -> Any:
+            made_of = made.fndesc
+            kind = target.call_conv.get_function_type(made_of.restype, made_of.argtypes)
+            callee = cgutils.get_or_insert_function(builder.module, kind, symbol)
+            target.call_conv.decorate_function(callee, made_of.args, made_of.argtypes, noalias=made_of.noalias)
+            status, result = target.call_conv.call_function(builder, callee, sig.return_type, sig.args, values)
+            with cgutils.if_unlikely(builder, status.is_error):
+                target.call_conv.return_status_propagate(builder, status)
+            return impl_ret_new_ref(target, builder, sig.return_type, result)
+
+        return Signature(made.signature.return_type, arguments, None), generate
+
+    parameters = inspect.signature(function).parameters.values()
+    first = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    choose.__signature__ = inspect.Signature([first, *parameters])  # type: ignore[attr-defined]
+    template = make_intrinsic_template(function, choose, function.__name__, prefer_literal=False, kwargs={})
+    infer(template)
+    infer_global(function, types.Function(template))
+
+
+def give_address(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, str]:
+    """Compile or load a large kernel for these argument types; what was made, and its symbol."""
+    dispatcher = dispatcher_of(function)
+    if arguments not in dispatcher.overloads:
+        dispatcher.compile(arguments)
+    made = dispatcher.overloads[arguments]
+    path = dispatcher._cache.path_of(arguments, made.library.codegen)
+    # Where a record type exists in this process only, so does the symbol.
+    symbol = _PREFIX + (path.stem if path else f"here.{made.fndesc.llvm_func_name}")
+    if symbol not in _addressed:
+        address = made.library.get_pointer_to_function(made.fndesc.llvm_func_name)
+        llvmlite.binding.add_symbol(symbol, address)
+        _addressed[symbol] = (function, arguments)
+    return made, symbol
+
+
+def _called_by_address(library: Any) -> list[tuple[str, str, tuple[Any, ...]]] | None:
+    """The large kernels that machine code calls: module, name, types; None if one exists in this process only."""
+    called = []
+    for each in library._final_module.functions:
+        if each.is_declaration and each.name.startswith(_PREFIX):
+            if each.name.startswith(f"{_PREFIX}here."):
+                return None
+            function, arguments = _addressed[each.name]
+            called.append((function.__module__, function.__qualname__, arguments))
+    return called
 
 
 def cache_root() -> Path:
@@ -66,11 +141,14 @@ class SourceKeyedCache(_Cache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The machine code for argument types `sig`, or None."""
         target_context.refresh()
-        path = self._path(sig, target_context.codegen())
+        path = self.path_of(sig, target_context.codegen())
         if path is None or not path.exists():
             return None
         try:
-            found = CompileResult._rebuild(target_context, *pickle.loads(path.read_bytes()))
+            called, content = pickle.loads(path.read_bytes())
+            for module, name, arguments in called:
+                give_address(getattr(importlib.import_module(module), name), arguments)
+            found = CompileResult._rebuild(target_context, *pickle.loads(content))
         except Exception:  # whatever is wrong with the file, compiling anew mends it
             return None
         with contextlib.suppress(OSError):
@@ -79,17 +157,19 @@ class SourceKeyedCache(_Cache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep the machine code for argument types `sig`."""
-        path = self._path(sig, data.codegen)
+        path = self.path_of(sig, data.codegen)
         if path is None or data.lifted or data.library.has_dynamic_globals:
+            return
+        if (called := _called_by_address(data.library)) is None:
             return
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
             _make_room(path.parent)
             with files.replacement(path) as draft:
                 draft.touch(_PRIVATE)
-                draft.write_bytes(dumps(data._reduce()))
+                draft.write_bytes(dumps((called, dumps(data._reduce()))))
 
-    def _path(self, sig: Any, codegen: Any) -> Path | None:
+    def path_of(self, sig: Any, codegen: Any) -> Path | None:
         """The file of a specialisation; None where a record type exists in this process only."""
         records = {f"{cls.__module__}.{cls.__qualname__}": cls for cls in _record_classes(sig)}
         if not self._enabled or any(

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from apportion._common.compiled import kernel
+from apportion._common.compiled import kernel, large_kernel
 from apportion.inference.learner import Learning, knowledge
 from apportion.inference.learning import NOISE_EXPONENTS, PROPORTIONAL, RETURN_EXPONENTS, B, C
 from apportion.inference.movement import STEP, STILL
@@ -119,57 +119,63 @@ class Auto(Policy):
 
     def allocate(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """Learn, then pool or divide."""
-        known = knowledge(sums, period.number, self.given)
-        c, b, step = known.law[C], known.law[B], known.motion[STEP]
-        arms = len(shares)
-        information, score = np.zeros(arms), np.zeros(arms)
+        split_by_knowledge(self, period, sums, memory, rng, shares)
+
+
+@large_kernel
+def split_by_knowledge(policy: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
+    """`Auto.allocate`. Compiled once, whatever the world that it is played in."""
+    known = knowledge(sums, period.number, policy.given)
+    c, b, step = known.law[C], known.law[B], known.motion[STEP]
+    arms = len(shares)
+    information, score = np.zeros(arms), np.zeros(arms)
+    for arm in range(arms):
+        if not math.isnan(known.means[arm]):
+            information[arm] = 1.0 / max(known.contrasts[arm], 1e-300)
+            score[arm] = known.means[arm] * information[arm]
+    left = open_shares(information, shares)
+    if left <= 0.0:
+        return
+    # What is older than the memory is as if it had never been.
+    number = max(1, int(period.number / (1.0 + step * period.number)))
+    horizon = policy.horizon if step < _LEAST_STEP else 0
+    if c < 1.0:
+        if keeps(known.motion[STILL], period.number, memory, information, shares):
+            return
+        bent = BentRule(
+            horizon, c, np.ones(arms), policy.normals, excess_power(c), fresh_part(b, c), shrinkage(b, c)
+        )  # fmt: skip
+        observed = np.nonzero(information)[0]
+        weights = bent_weights(bent, number, observed, information, score, rng)
+        vary(weights, known.law[PROPORTIONAL], period.number)
+        floor = power_floor(number, FLOOR_EXPONENT, arms)
+        write_shares(observed, weights, floor, information, left, shares)
+        memory[:] = shares
+        return
+    dividing_b = max(b, _LEAST_DIVIDING_B)
+    tilt, floor = recommended_tilt(dividing_b), recommended_floor(dividing_b)
+    rule = Rule(number, horizon, 1.0, np.ones(arms), tilt, floor)
+    pooled = min(max((1.0 - b - _DIVIDES_UP_TO) / (_POOLS_FROM - _DIVIDES_UP_TO), 0.0), 1.0)
+    doubt = divided_in_doubt(known.law[PROPORTIONAL], b, period.number)
+    even = left / np.count_nonzero(information)
+    if pooled < 1.0:
+        divide_by_odds(rule, information, score, left, rng, shares)
         for arm in range(arms):
-            if not math.isnan(known.means[arm]):
-                information[arm] = 1.0 / max(known.contrasts[arm], 1e-300)
-                score[arm] = known.means[arm] * information[arm]
-        left = open_shares(information, shares)
-        if left <= 0.0:
-            return
-        # What is older than the memory is as if it had never been.
-        number = max(1, int(period.number / (1.0 + step * period.number)))
-        horizon = self.horizon if step < _LEAST_STEP else 0
-        if c < 1.0:
-            if keeps(known.motion[STILL], period.number, memory, information, shares):
-                return
-            bent = BentRule(
-                horizon, c, np.ones(arms), self.normals, excess_power(c), fresh_part(b, c), shrinkage(b, c)
-            )  # fmt: skip
-            observed = np.nonzero(information)[0]
-            weights = bent_weights(bent, number, observed, information, score, rng)
-            vary(weights, known.law[PROPORTIONAL], period.number)
-            floor = power_floor(number, FLOOR_EXPONENT, arms)
-            write_shares(observed, weights, floor, information, left, shares)
-            memory[:] = shares
-            return
-        dividing_b = max(b, _LEAST_DIVIDING_B)
-        tilt, floor = recommended_tilt(dividing_b), recommended_floor(dividing_b)
-        rule = Rule(number, horizon, 1.0, np.ones(arms), tilt, floor)
-        pooled = min(max((1.0 - b - _DIVIDES_UP_TO) / (_POOLS_FROM - _DIVIDES_UP_TO), 0.0), 1.0)
-        doubt = divided_in_doubt(known.law[PROPORTIONAL], b, period.number)
-        even = left / np.count_nonzero(information)
-        if pooled < 1.0:
-            divide_by_odds(rule, information, score, left, rng, shares)
-            for arm in range(arms):
-                if information[arm] > 0.0:
-                    shares[arm] += doubt * (even - shares[arm])
-        if pooled > 0.0:
-            # A period of the whole budget on one arm counts 1.
-            count = np.zeros(arms)
-            for arm in range(arms):
-                count[arm] = (known.sigma[arm] * period.unit ** (b - 1.0)) ** 2 * information[arm]
-            chosen = optimistic_arm(rule, count, information, score, rng)
-            trace = left * power_floor(period.number, TRACE_EXPONENT, arms)
-            others = 0.0
-            for arm in range(arms):
-                if information[arm] > 0.0 and arm != chosen:
-                    shares[arm] = max((1.0 - pooled) * shares[arm] + pooled * doubt * even, trace)
-                    others += shares[arm]
-            shares[chosen] = max(left - others, 0.0)
+            if information[arm] > 0.0:
+                shares[arm] += doubt * (even - shares[arm])
+    if pooled > 0.0:
+        # A period of the whole budget on one arm counts 1.
+        count = np.zeros(arms)
+        for arm in range(arms):
+            count[arm] = (known.sigma[arm] * period.unit ** (b - 1.0)) ** 2 * information[arm]
+        chosen = optimistic_arm(rule, count, information, score, rng)
+        trace = left * power_floor(period.number, TRACE_EXPONENT, arms)
+        others = 0.0
+        for arm in range(arms):
+            if information[arm] > 0.0 and arm != chosen:
+                shares[arm] = max((1.0 - pooled) * shares[arm] + pooled * doubt * even, trace)
+                others += shares[arm]
+        shares[chosen] = max(left - others, 0.0)
 
 
 @kernel

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from apportion._common.compiled import kernel
+from apportion._common.compiled import kernel, large_kernel
 from apportion.model.response import best_shares
 from apportion.model.sums import Floats, InformationSums
 from apportion.policies.contract import Policy
@@ -184,7 +184,7 @@ def shrinkage(b: float, c: float) -> float:
     return min(1.0, max(0.0, 2.0 * (c - b) + _SHRINK_AT_FULL_FEEDBACK))
 
 
-@kernel
+@large_kernel
 def bent_weights(policy: Any, number: int, known: Any, information: Any, score: Any, rng: Any) -> Any:
     """The weights of the known arms where returns diminish; see `Recommended`."""
     means, deviations = beliefs_of(known, policy.sigma, information, score)
