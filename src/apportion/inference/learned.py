@@ -7,7 +7,7 @@ import numpy as np
 
 from apportion._common.formatting import readable
 from apportion.inference.learner import Knowledge
-from apportion.inference.learning import B_HIGH, B_LOW, C_HIGH, C_LOW, DIVIDES, PROPORTIONAL, B, C
+from apportion.inference.learning import B_HIGH, B_LOW, C_HIGH, C_LOW, CURVED, DIVIDES, PROPORTIONAL, B, C
 from apportion.inference.movement import COMMON_STEP, LEARNED, STEP, STEP_HIGH, STEP_LOW, STILL
 from apportion.model.sums import Sums
 
@@ -32,6 +32,7 @@ class Learned(NamedTuple):
     - `half_life`: periods until an outcome counts half (`half_life_low` to `half_life_high`); None where nothing
       fades. `common`: the relative step of a period that all arms have in common. `still`: the probability that
       nothing moves; `learns_motion` says whether that is looked for.
+    - `curved`: from 0 to 1, how far each arm levels off in a way of its own (`inference.response_curves`).
 
     What was given has no width; `sigma_given` says the same of σ.
     """
@@ -54,6 +55,7 @@ class Learned(NamedTuple):
     common: float = 0.0
     still: float = 1.0
     learns_motion: bool = False
+    curved: float = 0.0
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -106,8 +108,9 @@ ago counts half.'
     @property
     def returns(self) -> tuple[str, ...]:
         """Whether returns diminish, in words; nothing where they are proportional."""
+        own = ("Each arm levels off at an amount of its own, which the split follows.",) * (self.curved >= 0.5)
         if math.isnan(self.sigma) or self.c == 1.0 or self.proportional >= _SAID_BELOW:
-            return ()
+            return own
         twice = f"twice the amount brings about {2.0**self.c:.1f} times as much"
         given = self.c_low == self.c_high
         c = (
@@ -115,7 +118,7 @@ ago counts half.'
             if given
             else f"c is about {self.c:.2f}, {self.c_low:.2f} to {self.c_high:.2f}"
         )
-        return (f"Returns diminish: {twice} ({c}).",)
+        return (f"Returns diminish: {twice} ({c}).", *own)
 
     @property
     def movement(self) -> tuple[str, ...]:
@@ -144,6 +147,7 @@ def learned(known: Knowledge, sigma_given: bool = False) -> Learned:
         c, float(min(law[C_LOW], c)), float(max(law[C_HIGH], c)), float(law[PROPORTIONAL]),
         float(levels.min()) if levels.size else math.nan, float(levels.max()) if levels.size else math.nan,
         life, life_low, life_high, float(motion[COMMON_STEP]), float(motion[STILL]), bool(motion[LEARNED] > 0.0),
+        float(law[CURVED]),
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ A fit after period r:
 2. The bank of filters (`inference.movement`) runs over the last periods up to r with that law, and is scored.
 3. If it is a filter of a world that moves that foresees best, the law is that of the filter's own likelihood over
    these periods, as means that move bend the returns and widen the noise of sums; and the bank runs again.
+   Else the last periods say whether each arm has a curve of its own (`inference.response_curves`).
 4. The filter of the still world is replaced by what the sums say: it knows all periods, not the last alone.
 """
 
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from apportion._common.compiled import generic, implements, kernel, large_kernel, when_compiled
-from apportion.inference.learning import DIVIDES, POOLED_OUTCOMES, B, C, common_law, fit_law, read_off, summarise
+from apportion.inference.learning import CURVED, POOLED_OUTCOMES, B, C, common_law, fit_law, read_off, summarise
 from apportion.inference.movement import (
     MOTIONS,
     SCORE_HALF_LIFE,
@@ -28,12 +29,14 @@ from apportion.inference.movement import (
     Filters,
     bank_of_laws,
     bank_of_steps,
+    log_weights,
     mixture,
     motion_of,
     restart,
     take_in,
     weights_of,
 )
+from apportion.inference.response_curves import believed, fit_curves
 from apportion.model.sums import (
     MANY_ARMS,
     Floats,
@@ -88,6 +91,7 @@ class Learner(NamedTuple):
     outcomes: Floats
     given: Floats
     sigma: Floats
+    aim: Floats
     law: Floats
     clock: Any
 
@@ -100,7 +104,7 @@ class Learner(NamedTuple):
         """What is known of some arms. The law stays that of all."""
         return self._replace(
             filters=self.filters.take(arms), amounts=self.amounts[:, arms], outcomes=self.outcomes[:, arms],
-            sigma=self.sigma[arms], given=self.given[arms], grid=self.grid.take(arms),
+            sigma=self.sigma[arms], aim=self.aim[arms], given=self.given[arms], grid=self.grid.take(arms),
         )  # fmt: skip
 
 
@@ -130,7 +134,8 @@ class Learning(NamedTuple):
         return Learner(
             grid, bank_of_steps(self.moving, arms), bank_of_laws(laws_c, laws_b, arms), laws_c, laws_b,
             refinement(len(laws_c)), refinement(len(laws_b)), np.zeros((rows, arms)),
-            np.full((rows, arms), np.nan), given, np.zeros(arms), _law_before(self.grid), np.zeros(4, dtype=np.int64),
+            np.full((rows, arms), np.nan), given, np.zeros(arms), np.zeros(arms), _law_before(self.grid),
+            np.zeros(4, dtype=np.int64),
         )  # fmt: skip
 
 
@@ -138,7 +143,7 @@ def _law_before(grid: Grid) -> Floats:
     """The law before any outcome: c as in the paper, or as given; b even over the grid."""
     c, b = grid.c, grid.b
     proportional = 0.0 if c[-1] < 1.0 else 1.0 if len(c) == 1 else 0.5
-    return np.array([c[-1], sum(b) / len(b), proportional, c[0], c[-1], b[0], b[-1], 0.5])
+    return np.array([c[-1], sum(b) / len(b), proportional, c[0], c[-1], b[0], b[-1], 0.5, 0.0])
 
 
 def recent_periods(arms: int) -> int:
@@ -211,8 +216,16 @@ def fit_from_sums(learner: Any, period: int) -> None:
     filters, first = learner.filters, max(period - recent, 0) + 1
     begin(learner, filters)
     run(learner, filters, first, period, _FADE)
-    best = np.argmax(weights_of(filters, period))
-    if filters.q_common[best, 0] > 0.0 or filters.q_own[best, 0] > 0.0:
+    weights = log_weights(filters, period)
+    best = np.argmax(weights)
+    counts = learner.grid.fractions.sum() == 0.0
+    gain, faded = fit_curves(
+        learner.amounts, learner.outcomes, first, period, law[C], law[B], learner.sigma, counts, _FADE, learner.aim
+    )
+    curved = best == 0 or faded > weights[best] - weights[0]
+    curved = curved and len(learner.grid.c) > 1  # an exponent that is given stays given
+    law[CURVED] = believed(gain) if curved else 0.0
+    if best > 0 and not law[CURVED] > 0.0:
         if not learner.given[0] > 0.0:
             correct_noise(learner.sigma, filters.misfit[best], filters.seen)
         fit_moving_law(learner, filters.q_common[best, 0], filters.q_own[best, 0], first, period)
@@ -379,7 +392,7 @@ class Knowledge(NamedTuple):
     """What a decision needs: the law, and of each arm the mean, its variance, that of a comparison, and σ.
 
     `motion` is what `STEP` and the others are the indices of. An arm of which nothing is known has a mean of NaN.
-    `resource` is how much was spent on the arm.
+    `resource` is how much was spent on the arm, `aim` the best split for the arms' own curves, where they have such.
     """
 
     law: Floats
@@ -389,6 +402,7 @@ class Knowledge(NamedTuple):
     contrasts: Floats
     sigma: Floats
     resource: Floats
+    aim: Floats
 
     @property
     def count(self) -> Any:
@@ -423,21 +437,26 @@ def known_by(learner: Any) -> Knowledge:
     arms = len(filters.known)
     means, variances, contrasts, motion = np.empty(arms), np.empty(arms), np.empty(arms), np.zeros(MOTIONS)
     weights = weights_of(filters, learner.clock[DONE])
+    if learner.law[CURVED] > 0.0:  # what a curve does is no movement
+        weights[:] = 0.0
+        weights[0] = 1.0
     mixture(filters, weights, means, variances, contrasts)
     motion_of(filters, weights, motion)
     means[filters.known == 0.0] = np.nan
-    return Knowledge(learner.law, motion, means, variances, contrasts, learner.sigma, learner.grid.resource)
+    return Knowledge(
+        learner.law, motion, means, variances, contrasts, learner.sigma, learner.grid.resource, learner.aim
+    )
 
 
 @implements(knowledge, GridSums)
 def _of_sums(sums: Any, number: int, given: Any) -> Knowledge:
     """With a memory that was given there is nothing to learn of how the world moves."""
     arms = len(sums.count)
-    means, variances, sigma, law = np.empty(arms), np.empty(arms), np.empty(arms), np.zeros(DIVIDES + 1)
+    means, variances, sigma, law = np.empty(arms), np.empty(arms), np.empty(arms), np.zeros(CURVED + 1)
     motion, every = np.zeros(MOTIONS), np.empty(arms)
     for arm in range(arms):  # those of arms that are not asked about come last
         every[arm] = given[min(arm, len(given) - 1)]
     fit_law(sums, every, law)
     read_off(sums, law[C], law[B], every, means, variances, sigma)
     motion[STILL] = 1.0
-    return Knowledge(law, motion, means, variances, variances, sigma, sums.resource)
+    return Knowledge(law, motion, means, variances, variances, sigma, sums.resource, np.zeros(arms))

@@ -52,8 +52,9 @@ _LARGEST_HEIGHT = 1e12
 _BENT_BELOW, _PROPORTIONAL_ABOVE = 0.1, 0.3
 
 
-# What a law says, by index: the exponents to decide with, P(c = 1), 95% intervals, P(c − b < 1/2).
-C, B, PROPORTIONAL, C_LOW, C_HIGH, B_LOW, B_HIGH, DIVIDES = range(8)
+# What a law says, by index: the exponents to decide with, P(c = 1), 95% intervals, P(c − b < 1/2), and how far the
+# arms have curves of their own (`inference.response_curves`).
+C, B, PROPORTIONAL, C_LOW, C_HIGH, B_LOW, B_HIGH, DIVIDES, CURVED = range(9)
 _ON_THE_LINE = 1e-9
 
 

@@ -244,15 +244,10 @@ def _take_in_by_loops(filters: Any, response: Any, noise: Any, outcomes: Any, fa
 
 
 @large_kernel
-def weights_of(filters: Any, period: int) -> Any:
-    """How much each filter counts after this period, adding up to 1: exp(score), with the advantages above.
-
-    What moves a little is as good as still, and not to be taken for it costs: the still world counts whole from a
-    probability of one half on.
-    """
+def log_weights(filters: Any, period: int) -> Any:
+    """How well each filter foresaw the outcomes up to this period, in logarithms, with the advantages above."""
     score = filters.score
     weights = np.empty(len(score))
-    largest, total = -math.inf, 0.0
     advantage = STILL_ADVANTAGE + min(math.log1p(period / _PERIODS_OF_GROWTH), _LARGEST_GROWTH)
     misfit, seen, q_own, outcomes = filters.misfit, filters.seen, filters.q_own, 0.0
     for arm in range(len(seen)):
@@ -269,7 +264,18 @@ def weights_of(filters: Any, period: int) -> Any:
         if outcomes > 0.0:
             ratio = max(ratio / outcomes, _SMALLEST_RATIO)
             weights[index] += _PROFILED * outcomes * (ratio - 1.0 - math.log(ratio))
-        largest = max(largest, weights[index])
+    return weights
+
+
+@large_kernel
+def weights_of(filters: Any, period: int) -> Any:
+    """How much each filter counts after this period, adding up to 1: the exponentials of `log_weights`.
+
+    What moves a little is as good as still, and not to be taken for it costs: the still world counts whole from a
+    probability of one half on.
+    """
+    score, weights = filters.score, log_weights(filters, period)
+    largest, total = weights.max(), 0.0
     for index in range(len(score)):
         weights[index] = math.exp(weights[index] - largest)
         total += weights[index]

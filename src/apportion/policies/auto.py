@@ -7,7 +7,7 @@ import numpy as np
 
 from apportion._common.compiled import kernel, large_kernel
 from apportion.inference.learner import Learning, knowledge
-from apportion.inference.learning import NOISE_EXPONENTS, PROPORTIONAL, RETURN_EXPONENTS, B, C
+from apportion.inference.learning import CURVED, NOISE_EXPONENTS, PROPORTIONAL, RETURN_EXPONENTS, B, C
 from apportion.inference.movement import STEP, STILL
 from apportion.model.sums import Floats, Grid
 from apportion.policies.contract import Policy
@@ -44,15 +44,24 @@ _LEAST_DIVIDING_B = 0.5 + 1e-9
 # in every e-fold of time: what is known has hardly changed.
 _SPLITS_PER_EFOLD = 50.0
 _STILL_ENOUGH = 0.9
-# While c is in doubt this part of the budget is divided evenly where it would be pooled: whole budgets and traces say
-# little of c. It is in doubt while P(c = 1) is not above the first of the two below, less so up to the second, and
-# never quite sure; after so many periods the part shrinks as 1/t: what has not shown itself by then will take long.
-_DIVIDED_IN_DOUBT, _LEAST_DOUBT, _PERIODS_IN_DOUBT = 0.15, 0.2, 40.0
+# While c is in doubt this part of the budget is divided evenly where it would be pooled, and all of it in this part
+# of that part of the periods: small amounts tell a bent law, and even ones a cap. It is in doubt while P(c = 1) is
+# not above the first of the two below, less so up to the second, and never quite sure; after so many periods the part
+# shrinks as 1/t: what has not shown itself by then will take long.
+_DIVIDED_IN_DOUBT, _WHOLLY_EVEN, _LEAST_DOUBT, _PERIODS_IN_DOUBT = 0.15, 0.3, 0.2, 40.0
 _DOUBT_UP_TO, _SURE_FROM = 0.5, 0.8
 # From this b on the shares that rivals get anyway tell enough.
 _ALL_TELLS_FROM = 0.75
 # Where it divides because returns diminish, and P(c = 1) is at least the one, amounts vary by the other part.
 _VARY_FROM, _VARIED_IN_DOUBT, _PERIODS_VARIED = 0.05, 0.35, 30.0
+# Where returns diminish, so many periods in every e-fold of time go this far towards the even split: without amounts
+# that differ, arms that have reached a cap look like any others.
+_PROBES, _PROBED, _FIRST_PROBE = 3.0, 0.6, 5
+# Where arms have curves of their own, amounts vary by this part, by so many times as much in one of so many periods,
+# and c is at most the last.
+_VARIED_ON_CURVES, _VARIED_MORE, _EVERY, _LARGEST_CURVED_C = 0.08, 3.0, 7, 0.9
+# In one of so many periods the split is that of the law, or what speaks against it would be forgotten.
+_LAW_AGAIN = 20
 # An arm that moves less than this in a period does not move.
 _LEAST_STEP = 1e-3
 
@@ -67,16 +76,17 @@ class Auto(Policy):
     - From that it has means and variances of every arm, and divides or pools as `Recommended` would with them: by
       the odds where returns are proportional, else by the mean of the best splits for draws from what it believes.
       Between c − b = 0.5 and 0.6 it goes from dividing to pooling, so no split jumps.
-    - While c is in doubt a part of the budget is divided evenly where small shares tell little, and amounts vary a
-      little where returns diminish: c is found out, or the part fades as 1/t.
+    - Where returns diminish and arms have curves of their own (caps, saturation), the split is that of the curves
+      that the last periods show (`apportion.inference.response_curves`).
+    - While c is in doubt a part of the budget, and some periods, are divided evenly where small shares tell little,
+      and amounts vary a little where returns diminish: c is found out, or the part fades as 1/t.
     - Where it pools, every other arm gets the trace t^(−3/2)/K: amounts so far apart tell what the noise of small
       ones is. All traces together cost at most 2.6 times the mean gap.
     - `b`, `c` or `sigma` may be given: they are then not learned. `moving=False` says that the means stand still.
 
     What is known: nothing is proven beyond `Recommended`; docs/explanation/auto.md has what was measured. Where it
-    fails: an elasticity that differs between arms is seen as the common c only, which costs a few percent of the
-    value; jumps in means are noticed after some periods, not at once; with heavy tails c and b are found less surely
-    than it says.
+    fails: with caps and much noise, curves are told from a common c after hundreds of periods only; jumps in means
+    are noticed after some periods, not at once; with heavy tails c and b are found less surely than it says.
 
     >>> Auto()
     Auto()
@@ -127,12 +137,15 @@ def split_by_knowledge(policy: Any, period: Any, sums: Any, memory: Any, rng: An
     """`Auto.allocate`. Compiled once, whatever the world that it is played in."""
     known = knowledge(sums, period.number, policy.given)
     c, b, step = known.law[C], known.law[B], known.motion[STEP]
-    arms = len(shares)
+    arms, curved = len(shares), known.law[CURVED]
+    if curved > 0.0:
+        c = min(c, _LARGEST_CURVED_C)
+    means = aimed_at(known.means, known.aim, c, curved if period.number % _LAW_AGAIN > 0 else 0.0)
     information, score = np.zeros(arms), np.zeros(arms)
     for arm in range(arms):
-        if not math.isnan(known.means[arm]):
+        if not math.isnan(means[arm]):
             information[arm] = 1.0 / max(known.contrasts[arm], 1e-300)
-            score[arm] = known.means[arm] * information[arm]
+            score[arm] = means[arm] * information[arm]
     left = open_shares(information, shares)
     if left <= 0.0:
         return
@@ -140,17 +153,20 @@ def split_by_knowledge(policy: Any, period: Any, sums: Any, memory: Any, rng: An
     number = max(1, int(period.number / (1.0 + step * period.number)))
     horizon = policy.horizon if step < _LEAST_STEP else 0
     if c < 1.0:
-        if keeps(known.motion[STILL], period.number, memory, information, shares):
+        probing = curved == 0.0 and probes(period.number)
+        if curved == 0.0 and not probing and keeps(known.motion[STILL], period.number, memory, information, shares):
             return
         bent = BentRule(
             horizon, c, np.ones(arms), policy.normals, excess_power(c), fresh_part(b, c), shrinkage(b, c)
         )  # fmt: skip
         observed = np.nonzero(information)[0]
         weights = bent_weights(bent, number, observed, information, score, rng)
-        vary(weights, known.law[PROPORTIONAL], period.number)
+        vary(weights, known.law[PROPORTIONAL], curved, period.number)
         floor = power_floor(number, FLOOR_EXPONENT, arms)
         write_shares(observed, weights, floor, information, left, shares)
         memory[:] = shares
+        if probing:
+            shares[observed] += _PROBED * (left / len(observed) - shares[observed])
         return
     dividing_b = max(b, _LEAST_DIVIDING_B)
     tilt, floor = recommended_tilt(dividing_b), recommended_floor(dividing_b)
@@ -164,6 +180,10 @@ def split_by_knowledge(policy: Any, period: Any, sums: Any, memory: Any, rng: An
             if information[arm] > 0.0:
                 shares[arm] += doubt * (even - shares[arm])
     if pooled > 0.0:
+        if doubt > 0.0 and rng.random() < _WHOLLY_EVEN * pooled * doubt:
+            for arm in range(arms):
+                shares[arm] = even if information[arm] > 0.0 else shares[arm]
+            return
         # A period of the whole budget on one arm counts 1.
         count = np.zeros(arms)
         for arm in range(arms):
@@ -189,9 +209,33 @@ def divided_in_doubt(proportional: float, b: float, number: int) -> float:
 
 
 @kernel
-def vary(weights: Any, proportional: float, number: int) -> None:
-    """Move weights up and down in turn while c is in doubt: near the best split that costs little, and tells c."""
+def probes(number: int) -> bool:
+    """Whether this period looks at amounts nearer to the even split; in every e-fold of time there are three."""
+    return number > _FIRST_PROBE and int(_PROBES * math.log(number)) != int(_PROBES * math.log(number - 1))
+
+
+@kernel
+def aimed_at(means: Any, aim: Any, c: float, curved: float) -> Any:
+    """The means for which the law's best split is the one to aim at, as far as the arms have curves of their own."""
+    found, whole, parts = means.copy(), 0.0, 0.0
+    for arm in range(len(means)):
+        if not math.isnan(means[arm]):
+            whole += max(means[arm], 0.0)
+            parts += aim[arm] ** (1.0 - c)
+    if curved > 0.0 and whole > 0.0 and parts > 0.0:
+        for arm in range(len(means)):
+            found[arm] += curved * (whole / parts * aim[arm] ** (1.0 - c) - means[arm])
+    return found
+
+
+@kernel
+def vary(weights: Any, proportional: float, curved: float, number: int) -> None:
+    """Move weights up and down in turn while c is in doubt: near the best split that costs little, and tells c.
+
+    Where arms have curves of their own they go on varying: what a little more brings must be seen.
+    """
     size = _VARIED_IN_DOUBT * min(1.0, proportional / _VARY_FROM) * min(1.0, _PERIODS_VARIED / number)
+    size = max(size, _VARIED_ON_CURVES * curved * (_VARIED_MORE if number % _EVERY == 0 else 1.0))
     for index in range(len(weights)):
         weights[index] *= 1.0 + size * ((number * (index + 1)) % 3 - 1)
 
