@@ -290,17 +290,11 @@ def summarise(height: Any, c: Any, b: Any, refine_c: Any, refine_b: Any, low: fl
     posterior = posterior_of(height, c, refine_c, refine_b)
     rows, columns = posterior.shape
     c_step, b_step = (c[-1] - c[0]) / max(rows - 1, 1), (b[-1] - b[0]) / max(columns - 1, 1)
-    of_c, of_b, of_b_bent = np.zeros(rows), np.zeros(columns), np.zeros(columns)
-    divides = 0.0
-    for row in range(rows):
-        for column in range(columns):
-            value = posterior[row, column]
-            of_c[row] += value
-            of_b[column] += value
-            if row < rows - 1:
-                of_b_bent[column] += value
-            beyond = c[0] + row * c_step - (b[0] + column * b_step) - 0.5
-            divides += value if beyond < -_ON_THE_LINE else 0.5 * value if beyond <= _ON_THE_LINE else 0.0
+    of_c, of_b = posterior.sum(axis=1), posterior.sum(axis=0)
+    of_b_bent = of_b - posterior[rows - 1]
+    above = c[0] + c_step * np.arange(rows).reshape((rows, 1)) - (b[0] + b_step * np.arange(columns)) - 0.5
+    on_the_line = np.abs(above) <= _ON_THE_LINE
+    divides = (posterior * ((above < -_ON_THE_LINE) + 0.5 * on_the_line)).sum()
     law[DIVIDES] = divides
     law[C_LOW], law[C_HIGH] = interval_of(of_c, c[0], c_step)
     law[B_LOW], law[B_HIGH] = interval_of(of_b, b[0], b_step)

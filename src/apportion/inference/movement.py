@@ -246,24 +246,13 @@ def _take_in_by_loops(filters: Any, response: Any, noise: Any, outcomes: Any, fa
 @large_kernel
 def log_weights(filters: Any, period: int) -> Any:
     """How well each filter foresaw the outcomes up to this period, in logarithms, with the advantages above."""
-    score = filters.score
-    weights = np.empty(len(score))
-    advantage = STILL_ADVANTAGE + min(math.log1p(period / _PERIODS_OF_GROWTH), _LARGEST_GROWTH)
-    misfit, seen, q_own, outcomes = filters.misfit, filters.seen, filters.q_own, 0.0
-    for arm in range(len(seen)):
-        outcomes += seen[arm]
-    for index in range(len(score)):
-        weights[index] = score[index]
-        if index == 0:
-            weights[index] += advantage
-        elif q_own[index, 0] == 0.0:
-            weights[index] += COMMON_ADVANTAGE
-        ratio = 0.0
-        for arm in range(len(seen)):
-            ratio += misfit[index, arm]
-        if outcomes > 0.0:
-            ratio = max(ratio / outcomes, _SMALLEST_RATIO)
-            weights[index] += _PROFILED * outcomes * (ratio - 1.0 - math.log(ratio))
+    weights = filters.score + COMMON_ADVANTAGE * (filters.q_own[:, 0] == 0.0)
+    still = STILL_ADVANTAGE + min(math.log1p(period / _PERIODS_OF_GROWTH), _LARGEST_GROWTH)
+    weights[0] = filters.score[0] + still
+    outcomes = filters.seen.sum()
+    if outcomes > 0.0:
+        ratio = np.maximum(filters.misfit.sum(axis=1) / outcomes, _SMALLEST_RATIO)
+        weights += _PROFILED * outcomes * (ratio - 1.0 - np.log(ratio))
     return weights
 
 
@@ -345,19 +334,9 @@ MOTIONS = 6
 @large_kernel
 def motion_of(filters: Any, weights: Any, motion: Any) -> None:
     """Write how the world moves, as the filters together have it; steps are means in the square."""
-    q_own, q_common = filters.q_own, filters.q_common
-    motion[:] = 0.0
-    for index in range(len(weights)):
-        own, common = q_own[index, 0], q_common[index, 0]
-        motion[STEP] += weights[index] * own * own
-        motion[COMMON_STEP] += weights[index] * common * common
-        if own == 0.0 and common == 0.0:
-            motion[STILL] = weights[index]
-        below = 0.0
-        for other in range(len(weights)):
-            if q_own[other, 0] < own:
-                below += weights[other]
-        motion[STEP_LOW] = max(motion[STEP_LOW], own) if below < 0.025 else motion[STEP_LOW]
-        motion[STEP_HIGH] = max(motion[STEP_HIGH], own) if below < 0.975 else motion[STEP_HIGH]
-    motion[STEP], motion[COMMON_STEP] = math.sqrt(motion[STEP]), math.sqrt(motion[COMMON_STEP])
+    own, common = filters.q_own[:, 0], filters.q_common[:, 0]
+    motion[STEP], motion[COMMON_STEP] = math.sqrt((weights * own**2).sum()), math.sqrt((weights * common**2).sum())
+    motion[STILL] = (weights * ((own == 0.0) & (common == 0.0))).sum()
+    below = ((own.reshape((1, -1)) < own.reshape((-1, 1))) * weights).sum(axis=1)
+    motion[STEP_LOW], motion[STEP_HIGH] = (own * (below < 0.025)).max(), (own * (below < 0.975)).max()
     motion[LEARNED] = 1.0 if len(weights) > 1 else 0.0

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from apportion._common.compiled import kernel, large_kernel
+from apportion._common.compiled import kernel, large_kernel, when_compiled
 
 # τ: how much the return at A^c changes over an e-fold of the amount; beyond a cap it is about c.
 _STEPS = np.array([0.0, 0.2, 0.6])
@@ -40,6 +40,7 @@ _LEAST_PART = 0.03
 # From even odds to these, in logarithms, the split goes over from the law's to that of the curves.
 _CURVES_FROM = 3.0
 _LEAST_SCALE = 0.1
+_SMALLEST = 1e-300
 
 
 @large_kernel
@@ -58,13 +59,12 @@ def fit_curves(
         return -math.inf, -math.inf
     top, total, periods = 0.0, 0.0, 0
     for period in range(first, last + 1):
-        row, spent = period % rows, 0.0
-        for arm in range(arms):
-            if amounts[row, arm] > 0.0 and not math.isnan(outcomes[row, arm]):
-                spent += amounts[row, arm]
-                top = max(top, amounts[row, arm])
+        row = period % rows
+        known = amounts[row] * ~np.isnan(outcomes[row])
+        spent = known.sum()
         total += spent
         periods += 1 if spent > 0.0 else 0
+        top = max(top, known.max())
     if periods < 4:
         return -math.inf, -math.inf
     weight, value = np.zeros((arms, _CLASSES)), np.zeros((arms, _CLASSES))
@@ -138,6 +138,25 @@ def classify(
     fade: float, weight: Any, value: Any,
 ) -> None:  # fmt: skip
     """Add up, for each arm and class of amounts, A^(2c)/v and A^c·Y/v; v is the variance of the outcome."""
+    periods = np.arange(first, last + 1)
+    amount, outcome = amounts[periods % len(amounts)], outcomes[periods % len(amounts)]
+    seen, arm = np.nonzero((amount > 0.0) & ~np.isnan(outcome))
+    log, outcome = np.log(amount[seen, arm]), outcome[seen, arm]
+    each = np.clip(_CLASSES - 0.5 - (math.log(top) - log) / _LOG_WIDTH, 0.0, _CLASSES - 1.0).astype(np.int64)
+    variance = sigma[arm] ** 2 * np.exp(2.0 * b * log) + _SMALLEST
+    if counts:
+        variance = np.maximum(variance, np.abs(outcome) + 1.0)
+    response, part = np.exp(c * log), fade ** (last - periods[seen])
+    np.add.at(weight, (arm, each), part * response * response / variance)
+    np.add.at(value, (arm, each), part * response * outcome / variance)
+
+
+@when_compiled(classify)
+def _classify_by_loops(
+    amounts: Any, outcomes: Any, first: int, last: int, top: float, c: float, b: float, sigma: Any, counts: bool,
+    fade: float, weight: Any, value: Any,
+) -> None:  # fmt: skip
+    """`classify`, outcome by outcome."""
     rows, arms = amounts.shape
     for period in range(first, last + 1):
         row, part = period % rows, fade ** (last - period)
@@ -147,7 +166,7 @@ def classify(
                 log = math.log(amount)
                 each = int(_CLASSES - 0.5 - (math.log(top) - log) / _LOG_WIDTH)
                 each = min(max(each, 0), _CLASSES - 1)
-                variance = sigma[arm] * sigma[arm] * math.exp(2.0 * b * log) + 1e-300
+                variance = sigma[arm] * sigma[arm] * math.exp(2.0 * b * log) + _SMALLEST
                 if counts:
                     variance = max(variance, abs(outcome) + 1.0)
                 response = math.exp(c * log)
