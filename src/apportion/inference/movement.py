@@ -246,7 +246,7 @@ def _take_in_by_loops(filters: Any, response: Any, noise: Any, outcomes: Any, fa
 @large_kernel
 def log_weights(filters: Any, period: int) -> Any:
     """How well each filter foresaw the outcomes up to this period, in logarithms, with the advantages above."""
-    weights = filters.score + COMMON_ADVANTAGE * (filters.q_own[:, 0] == 0.0)
+    weights = filters.score + COMMON_ADVANTAGE * (filters.q_own.ravel() == 0.0)
     still = STILL_ADVANTAGE + min(math.log1p(period / _PERIODS_OF_GROWTH), _LARGEST_GROWTH)
     weights[0] = filters.score[0] + still
     outcomes = filters.seen.sum()
@@ -334,7 +334,7 @@ MOTIONS = 6
 @large_kernel
 def motion_of(filters: Any, weights: Any, motion: Any) -> None:
     """Write how the world moves, as the filters together have it; steps are means in the square."""
-    own, common = filters.q_own[:, 0], filters.q_common[:, 0]
+    own, common = filters.q_own.ravel(), filters.q_common.ravel()
     motion[STEP], motion[COMMON_STEP] = math.sqrt((weights * own**2).sum()), math.sqrt((weights * common**2).sum())
     motion[STILL] = (weights * ((own == 0.0) & (common == 0.0))).sum()
     below = ((own.reshape((1, -1)) < own.reshape((-1, 1))) * weights).sum(axis=1)
