@@ -21,15 +21,6 @@ NOTE = "<!-- Written by docs/tools/generate.py from the program itself: change i
 
 # Commands
 
-COMMAND_GROUPS = {
-    "Run a campaign": ("new", "split", "record", "status", "history", "amend", "close", "cancel", "arms", "settings"),
-    "Files and pages": ("import", "undo-import", "export", "restore", "report"),
-    "Forecast and backtest": ("forecast", "backtest", "fit"),
-    "Look after it": ("campaigns", "check", "upgrade", "doctor"),
-    "Serve a team": ("serve", "token"),
-    "The laboratory": ("demo", "theory", "simulate", "leaderboard", "robustness", "study", "reproduce"),
-}
-
 COMMANDS_HEAD = """# Commands
 
 Every command says this itself: `apportion COMMAND --help`. What holds for all of them:
@@ -49,20 +40,16 @@ def commands_page() -> str:
     """Every command with its help, arguments and options."""
     import typer
 
-    from apportion.cli.app import app
+    from apportion.cli.app import GROUPS, app
 
     root: Any = typer.main.get_command(app)
-    placed = {name for names in COMMAND_GROUPS.values() for name in names}
-    groups = {**COMMAND_GROUPS, "More": tuple(sorted(set(root.commands) - placed))}
     parts = [NOTE + COMMANDS_HEAD]
-    for title, names in groups.items():
-        found = [name for name in names if name in root.commands]
-        if not found:
-            continue
+    for title in GROUPS:
         parts.append(f"## {title}\n")
-        for name in found:
-            for path, command in walk(root.commands[name], f"apportion {name}"):
-                parts.append(command_section(path, command))
+        for name in root.list_commands(None):
+            if root.commands[name].rich_help_panel == title:
+                for path, command in walk(root.commands[name], f"apportion {name}"):
+                    parts.append(command_section(path, command))
     return "\n".join(parts).rstrip() + "\n"
 
 

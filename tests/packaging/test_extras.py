@@ -73,12 +73,12 @@ def command(names, *arguments):
         ),
         (
             "matplotlib",
-            ("leaderboard", "--quick", "--out", "board"),
+            ("study", "leaderboard", "--quick", "--out", "board"),
             "`--out` needs matplotlib: pip install 'apportion[plot]'.",
         ),
         (
             "matplotlib",
-            ("robustness", "--quick", "--out", "trouble"),
+            ("study", "robustness", "--quick", "--out", "trouble"),
             "`--out` needs matplotlib: pip install 'apportion[plot]'.",
         ),
         (
@@ -91,7 +91,7 @@ def command(names, *arguments):
             ("backtest", "history.parquet"),
             "The Parquet file 'history.parquet' needs pyarrow: pip install 'apportion[parquet]'.",
         ),
-        ("matplotlib", ("reproduce", "--quick"), "A picture needs matplotlib: pip install 'apportion[plot]'."),
+        ("matplotlib", ("study", "paper", "--quick"), "A picture needs matplotlib: pip install 'apportion[plot]'."),
         (
             "psycopg",
             ("campaigns", "--db", "postgresql://nobody@localhost/none"),

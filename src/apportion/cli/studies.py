@@ -1,4 +1,4 @@
-"""`apportion reproduce`, `leaderboard`, `robustness` and `study`: the studies, run into a folder or printed."""
+"""`apportion study`: the studies, run into a folder or printed."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def show_leaderboard(
         task = bar.add_task("cases", total=len(cases))
         board = run_leaderboard(
             cases=cases, quick=quick, seed=seed, workers=workers, path=path,
-            command=f"apportion leaderboard{asked} --out {out}", on_case=lambda case: bar.advance(task),
+            command=f"apportion study leaderboard{asked} --out {out}", on_case=lambda case: bar.advance(task),
         )  # fmt: skip
     if out is not None:
         from apportion.studies.leaderboard.page import write_folder
@@ -97,7 +97,7 @@ def show_concave_leaderboard(
     from apportion.studies.leaderboard import run
     from apportion.studies.leaderboard.page import write_folder
 
-    command = f"apportion leaderboard --concave{_asked(quick, fresh, seed)} --out {out}"
+    command = f"apportion study leaderboard --concave{_asked(quick, fresh, seed)} --out {out}"
     runs = run.QUICK_CONCAVE_RUNS if quick else run.CONCAVE_RUNS
     found = _in_concave_worlds(run.concave_contestants(), fresh, runs, seed, HORIZONS, workers, out, command)
     if out is not None:
@@ -112,7 +112,7 @@ def show_concave_robustness(
     from apportion.studies.robustness import paper_law
     from apportion.studies.robustness.page import DATA, write_folder
 
-    command = f"apportion robustness --concave{_asked(quick, fresh, seed)} --out {out}"
+    command = f"apportion study robustness --concave{_asked(quick, fresh, seed)} --out {out}"
     runs = paper_law.QUICK_RUNS if quick else paper_law.RUNS
     found = _in_concave_worlds(paper_law.believers(), fresh, runs, seed, paper_law.HORIZONS, workers, out, command)
     if out is not None and (out / DATA).exists():
@@ -165,7 +165,7 @@ def show_robustness(quick: bool, seed: int, workers: int, out: Path | None, as_j
             on_cell=lambda done, total: bar.update(task, completed=done, total=total),
         )  # fmt: skip
     if out is not None:
-        write_study(study, out, f"apportion robustness{' --quick' if quick else ''} --seed {seed} --out {out}")
+        write_study(study, out, f"apportion study robustness{' --quick' if quick else ''} --seed {seed} --out {out}")
     if as_json:
         print(json.dumps(_rows(study), indent=2))
         return

@@ -10,7 +10,7 @@ import typer
 from apportion.cli import show
 from apportion.cli.campaign import Db, Json
 
-app = typer.Typer(no_args_is_help=True, help="Who may use the service: create, list and revoke tokens.")
+app = typer.Typer(name="token", no_args_is_help=True, help="Who may use the service: create, list and revoke tokens.")
 
 TokenName = Annotated[str, typer.Argument(help="Who or what uses it.")]
 
