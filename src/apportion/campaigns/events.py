@@ -3,7 +3,8 @@
 ============  ==========================================================================================
 `created`     the options it began with
 `split`       a ticket: budget, amounts and shares by arm; what the policy remembers, where the generator stands
-`outcome`     what came back for a ticket, by arm, None for no data; amounts really spent, where they differ
+`outcome`     what came back for a ticket, by arm, None for no data; amounts really spent, where they differ;
+              `provisional` where these are totals so far, which the next `outcome` of an arm replaces
 `amended`     the same once more, corrected, with the old values beside the new
 `arm`         one arm was added, paused, resumed, removed or bounded
 `setting`     settings that changed, with the old values
@@ -102,6 +103,7 @@ def ticket_from_events(number: int, events: Iterable[Event], indices: Mapping[st
                 for name, outcome in payload["outcomes"].items():
                     ticket.outcomes[indices[name]] = math.nan if outcome is None else outcome
                     ticket.recorded[indices[name]] = True
+                    ticket.provisional[indices[name]] = payload.get("provisional", False)
                 for name, amount in payload.get("amounts", {}).items():
                     ticket.amounts[indices[name]] = amount
     if ticket is None:

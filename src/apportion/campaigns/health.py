@@ -59,7 +59,7 @@ def observations(indices: Mapping[str, int], events: Sequence[Event], first: int
         ticket = ticket_from_events(number, own, indices)
         width = len(ticket.amounts)
         spent[row, :width], outcomes[row, :width] = ticket.amounts, ticket.outcomes
-        recorded[row, :width] = ticket.recorded
+        recorded[row, :width] = ticket.recorded & ~ticket.provisional  # a total so far says little yet
         with intact(own[0].number):
             dates.append(own[0].period_date)
             for arm, amount in own[0].payload["amounts"].items():

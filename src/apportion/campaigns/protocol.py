@@ -44,14 +44,16 @@ class CampaignVerbs(Protocol):
         outcomes: Outcomes,
         amounts: Amounts | None = None,
         *,
+        provisional: bool = False,
         confirm: bool = False,
         key: Key = None,
     ) -> None:
         """Record outcomes: in parts, late, in any order; None means that none will come ("no data").
 
         `amounts` are what was really spent where that differs from the advice. The same again changes nothing;
-        something else is a `Conflict`: `amend` corrects. An outcome that is ten times off all that was seen is
-        `Unconfirmed`, and nothing is changed, unless you `confirm` it.
+        something else is a `Conflict`: `amend` corrects. Totals so far are `provisional`: they count as they are, the
+        ticket stays open, and what is recorded next of an arm replaces them, until it is final. An outcome ten times
+        off all that was seen is `Unconfirmed`, and nothing is changed, unless you `confirm` it.
         """
 
     def amend(
@@ -69,7 +71,7 @@ class CampaignVerbs(Protocol):
         """Take a split back that was not spent; `Conflict` where something was recorded of it."""
 
     def close(self, ticket: int, *, key: Key = None) -> None:
-        """No result will come for what is still open of a ticket."""
+        """No result will come for what is still open of a ticket; its provisional totals are final, then."""
 
     # Arms and settings
 

@@ -72,6 +72,8 @@ class Status(NamedTuple):
     returned: float = math.nan
     archived: bool = False
     """Whether it is put away."""
+    provisional_tickets: tuple[int, ...] = ()
+    """Those with totals so far, which will be replaced."""
 
     @property
     def return_so_far(self) -> float:
@@ -102,6 +104,7 @@ class Status(NamedTuple):
             "archived": self.archived,
             "period": self.period,
             "open_tickets": list(self.open_tickets),
+            "provisional_tickets": list(self.provisional_tickets),
             "leader": self.leader,
             "spent": self.spent,
             "returned": self.returned,
@@ -119,14 +122,14 @@ class Status(NamedTuple):
 def status_of(name: str, state: CampaignState, beliefs: Beliefs, expected_regret: float, totals: Totals) -> Status:
     """The status of a campaign in this state."""
     own, settings = state.allocator, state.settings
-    waiting, by_arm = own.open_tickets, totals.by_arm()
+    waiting, by_arm, so_far = own.open_tickets, totals.by_arm(), tuple(sorted(state.tickets.provisional))
     arms = (ArmStatus(*arm, beliefs.get(arm.name), *by_arm.get(arm.name, (0.0, 0.0))) for arm in own.all_arms)
     return Status(
         name=name, period=own.period, open_tickets=waiting, leader=beliefs.leader, expected_regret=expected_regret,
         arms=tuple(arms), settings=settings,
         version=state.number, beliefs=beliefs,
-        notes=(*details(settings, beliefs.learned), *sentences(settings, waiting, expected_regret, beliefs)),
-        **totals.in_all()._asdict(), archived=state.archived,
+        notes=(*details(settings, beliefs.learned), *sentences(settings, waiting, expected_regret, beliefs, so_far)),
+        **totals.in_all()._asdict(), archived=state.archived, provisional_tickets=so_far,
     )  # fmt: skip
 
 
@@ -210,7 +213,9 @@ def details(settings: Settings, learned: Learned | None = None) -> tuple[str, ..
     return tuple(notes)
 
 
-def sentences(settings: Settings, waiting: tuple[int, ...], regret: float, beliefs: Beliefs) -> tuple[str, ...]:
+def sentences(
+    settings: Settings, waiting: tuple[int, ...], regret: float, beliefs: Beliefs, provisional: tuple[int, ...] = ()
+) -> tuple[str, ...]:
     """What a person should know, in words that hold on the command line, in the dashboard and over HTTP."""
     notes, learned = [], beliefs.learned
     if learned is not None and math.isnan(learned.sigma):
@@ -233,6 +238,9 @@ def sentences(settings: Settings, waiting: tuple[int, ...], regret: float, belie
     if len(waiting) > 1:
         shown = ", ".join(map(str, waiting[-10:]))
         notes.append(f"{len(waiting)} tickets are open ({shown}); close those whose outcomes will never come.")
+    if provisional:
+        shown = f"ticket{'s' if len(provisional) > 1 else ''} {', '.join(map(str, provisional[-10:]))}"
+        notes.append(f"Provisional: the totals so far of {shown} count as they are, until they are final.")
     if math.isnan(regret) and settings.sigma is not None:
         notes.append("Not every arm has an outcome yet: no figure yet for the cost of still not being sure.")
     return tuple(notes)

@@ -119,6 +119,10 @@ def record(
         Path | None,
         typer.Option("--csv", "--file", help="A file (CSV, .xlsx, Parquet): arm, outcome, maybe amount, ticket."),
     ] = None,
+    provisional: Annotated[
+        bool,
+        typer.Option("--provisional", help="Totals so far: they count, and the next record of an arm replaces them."),
+    ] = False,
     yes: Yes = False,
     key: Key = None,
     db: Db = None,
@@ -142,7 +146,7 @@ def record(
             with campaign.together():
                 for number, row in zip(numbers, rows):
                     amounts = None if row.amount is None else {row.arm: row.amount}
-                    campaign.record(number, {row.arm: row.outcome}, amounts, confirm=sure)
+                    campaign.record(number, {row.arm: row.outcome}, amounts, provisional=provisional, confirm=sure)
 
         _confirmed(record_rows, yes, json)
         tickets = sorted(set(numbers))
@@ -153,9 +157,10 @@ def record(
         number = _ticket(campaign, ticket)
         amounts = show.numbers(spent, "amount") if spent else None
         told = show.pairs(outcomes)
-        _confirmed(lambda sure: campaign.record(number, told, amounts, confirm=sure, key=key), yes, json)
+        options: dict[str, Any] = {"provisional": provisional, "key": key}
+        _confirmed(lambda sure: campaign.record(number, told, amounts, confirm=sure, **options), yes, json)
         tickets = [number]
-    _show_recorded(campaign, tickets, json, "Recorded")
+    _show_recorded(campaign, tickets, json, "Recorded as provisional" if provisional else "Recorded")
 
 
 def amend(
@@ -299,10 +304,11 @@ def _summary(event: Any) -> str:
         return ", ".join(f"{name} {cell(amount)}" for name, amount in list(payload["amounts"].items())[:8])
     if event.kind in ("outcome", "amended"):
         old = payload.get("old", {}).get("outcomes", {})
-        return ", ".join(
+        told = ", ".join(
             f"{name} {cell(value)}" + (f" (was {cell(old[name])})" if name in old else "")
             for name, value in list(payload["outcomes"].items())[:8]
         )
+        return f"so far {told}" if payload.get("provisional") else told
     if event.kind == "arm":
         return f"{payload['action']} {payload['arm']}"
     if event.kind == "setting":

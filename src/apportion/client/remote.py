@@ -57,10 +57,14 @@ class RemoteCampaign(CampaignVerbs):
         outcomes: Outcomes,
         amounts: Amounts | None = None,
         *,
+        provisional: bool = False,
         confirm: bool = False,
         key: Key = None,
     ) -> None:
-        self._write("POST", "splits", ticket, "outcomes", content=_outcomes(outcomes, amounts, confirm), key=key)
+        content = _outcomes(outcomes, amounts, confirm)
+        if validation.flag("provisional", provisional):  # not sent where it is not: older services refuse it
+            content["provisional"] = True
+        self._write("POST", "splits", ticket, "outcomes", content=content, key=key)
 
     def amend(
         self,

@@ -131,6 +131,15 @@ class Outcomes(RequestModel):
     confirm: bool = field("Take it even where it is ten times off all that was seen.", example=False, default=False)
 
 
+class RecordedOutcomes(Outcomes):
+    """What came back, by arm; null where no data will come."""
+
+    provisional: bool = field(
+        "These are totals so far: they count, and what is recorded next replaces them, until it is final.",
+        example=False, default=False,
+    )  # fmt: skip
+
+
 class Rename(RequestModel):
     """Another name for a campaign."""
 
