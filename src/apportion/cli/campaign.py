@@ -117,7 +117,12 @@ def record(
     spent: Annotated[list[str] | None, typer.Option(help="arm=amount really spent, if not as advised.")] = None,
     csv: Annotated[
         Path | None,
-        typer.Option("--csv", "--file", help="A file (CSV, .xlsx, Parquet): arm, outcome, maybe amount, ticket."),
+        typer.Option(
+            "--csv",
+            "--file",
+            help="A file (CSV, .xlsx, Parquet) of arm, outcome, maybe amount, ticket; or only a column of numbers, "
+            "in the order of the arms. - reads what is pasted.",
+        ),
     ] = None,
     provisional: Annotated[
         bool,
@@ -137,9 +142,7 @@ def record(
     if csv is not None:
         if outcomes or spent:
             raise InvalidValue("`record` takes outcomes from the command line or from `--csv`, not from both.")
-        from apportion.campaigns.outcome_files import read_outcome_rows
-
-        rows = read_outcome_rows(csv, **table)
+        rows = _rows_of(campaign, csv, ticket, table)
         numbers = [_ticket(campaign, ticket if row.ticket is None else row.ticket) for row in rows]
 
         def record_rows(sure: bool) -> None:
@@ -161,6 +164,28 @@ def record(
         _confirmed(lambda sure: campaign.record(number, told, amounts, confirm=sure, **options), yes, json)
         tickets = [number]
     _show_recorded(campaign, tickets, json, "Recorded as provisional" if provisional else "Recorded")
+
+
+def _rows_of(campaign: Any, path: Path, ticket: int | None, table: dict[str, Any]) -> list[Any]:
+    """The outcomes in a file, or in what is pasted: with named columns, or as they stand in a spreadsheet."""
+    from apportion._common import tables, workbooks
+    from apportion.campaigns.outcome_files import read_outcome_rows
+    from apportion.campaigns.pasted import read_pasted
+
+    if str(path) == "-":
+        file = tables.FileContent("standard input", sys.stdin.read().encode())
+    else:
+        file = tables.read_content(path)
+    named = workbooks.is_workbook(file) or workbooks.is_parquet(file) or table["delimiter"] is not None
+    if not named:
+        text, _ = tables.decoded(file)
+        first = text.lstrip().partition("\n")[0].casefold()
+        named = "outcome" in first or "arm" in first.replace(";", ",").replace("\t", ",").split(",")
+    if named:
+        return read_outcome_rows(file, **table)
+    number = _ticket(campaign, ticket)
+    waiting = [line.arm for line in campaign.history(number, number) if line.state in ("open", "provisional")]
+    return read_pasted(text, waiting, decimal=table["decimal"])
 
 
 def amend(

@@ -32,13 +32,13 @@ class ArmRow(NamedTuple):
 
     @property
     def open(self) -> bool:
-        """Whether its outcome is still to come."""
-        return self.state == "open"
+        """Whether its outcome is still to come, or to become final."""
+        return self.state in ("open", "provisional")
 
     @property
     def recorded(self) -> bool:
-        """Whether its outcome is known, or known not to come."""
-        return self.state not in ("open", "unused", "cancelled")
+        """Whether its final outcome is known, or known not to come."""
+        return not self.open and self.state not in ("unused", "cancelled")
 
 
 class TicketView(NamedTuple):
@@ -56,9 +56,19 @@ class TicketView(NamedTuple):
         """Whether it was taken back."""
         return any(row.state == "cancelled" for row in self.rows)
 
+    @property
+    def provisional(self) -> bool:
+        """Whether it holds totals so far."""
+        return any(row.state == "provisional" for row in self.rows)
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing was recorded of it: then it can be cancelled."""
+        return not any(row.recorded or row.state == "provisional" for row in self.rows)
+
 
 class HistoryRow(NamedTuple):
-    """A ticket in the history. `state` is open, amended, recorded or no-data; `words` says it to people."""
+    """A ticket in the history. `state` is open, provisional, amended, recorded or no-data; `words` is for people."""
 
     ticket: int
     date: str
@@ -147,6 +157,8 @@ def _history_row(ticket: int, lines: list[Line], indices: Mapping[str, int]) -> 
     if waiting:
         recorded = len(states) - waiting - states.count("unused")
         state, words = "open", f"{waiting} of {waiting + recorded} open" if recorded else "open"
+    elif "provisional" in states:
+        state, words = "provisional", "provisional"
     elif "cancelled" in states:
         state, words = "cancelled", "cancelled"
     elif "amended" in states:
