@@ -26,7 +26,7 @@ def read_pasted(text: str, arms: Sequence[str], *, decimal: str | None = None) -
     lines = text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
     if not "".join(lines).strip():
         raise InvalidValue("Nothing was pasted: copy the cells of what came back, one for each arm.")
-    while len(lines) > len(arms) and not lines[-1].strip():
+    while len(lines) > len(arms) + 1 and not lines[-1].strip():
         lines.pop()
     if _has_header(lines[0]):
         return read_outcome_rows(FileContent("what was pasted", text.encode()), decimal=decimal)
@@ -69,6 +69,8 @@ def _in_order(cells: list[str], arms: Sequence[str], decimal: str | None) -> lis
     first = 0
     if len(cells) == len(arms) + 1 and not tables.says_nothing(cells[0]) and not parsing.readings(cells[0]):
         first = 1  # a heading
+    elif len(cells) == len(arms) + 1 and not cells[-1]:
+        cells = cells[:-1]
     if len(cells) - first != len(arms):
         listed = ", ".join(arms[:ARMS_LISTED]) + (" and more" if len(arms) > ARMS_LISTED else "")
         raise InvalidValue(

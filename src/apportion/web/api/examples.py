@@ -62,6 +62,7 @@ STATUS: dict[str, Any] = {
     "archived": False,
     "period": 7,
     "open_tickets": [7],
+    "provisional_tickets": [],
     "leader": "search",
     **TOTAL,
     "expected_regret_per_period": 121.5,
