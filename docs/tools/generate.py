@@ -103,28 +103,30 @@ $ apportion new ads --arms search,social,video --budget 5000 --unit EUR \
     --pin video=0.1 --step 0.01 --seed 7
 $ apportion settings ads --budget 6000 --half-life 26
 Settings of ads
-┏━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┓
-┃ setting    ┃ value                                         ┃
-┡━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┩
-│ budget     │ 6,000                                         │
-│ unit       │ EUR                                           │
-│ step       │ 0.01                                          │
-│ minimise   │ no                                            │
-│ policy     │ Auto                                          │
-│ parameters │ b: –, sigma: –, c: –, moving: yes, horizon: – │
-│ b          │ 0.5                                           │
-│ c          │ 1                                             │
-│ sigma      │ –                                             │
-│ horizon    │ –                                             │
-│ growth     │ 2                                             │
-│ change     │ –                                             │
-│ seed       │ 7                                             │
-│ assumed    │ b, sigma                                      │
-│ half life  │ 26                                            │
-│ window     │ –                                             │
-│ robust     │ no                                            │
-│ level      │ 0.95                                          │
-└────────────┴───────────────────────────────────────────────┘
+┏━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┓
+┃ setting      ┃ value                                         ┃
+┡━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┩
+│ budget       │ 6,000                                         │
+│ unit         │ EUR                                           │
+│ outcome unit │ –                                             │
+│ every        │ –                                             │
+│ step         │ 0.01                                          │
+│ minimise     │ no                                            │
+│ policy       │ Auto                                          │
+│ parameters   │ b: –, sigma: –, c: –, moving: yes, horizon: – │
+│ b            │ 0.5                                           │
+│ c            │ 1                                             │
+│ sigma        │ –                                             │
+│ horizon      │ –                                             │
+│ growth       │ 2                                             │
+│ change       │ –                                             │
+│ seed         │ 7                                             │
+│ assumed      │ b, sigma                                      │
+│ half life    │ 26                                            │
+│ window       │ –                                             │
+│ robust       │ no                                            │
+│ level        │ 0.95                                          │
+└──────────────┴───────────────────────────────────────────────┘
 ```
 """
 
@@ -172,6 +174,8 @@ def setting_text(setting: Any, schema: dict[str, Any]) -> str:
     if setting.kind in ("number", "per_arm", "whole"):
         known = {name: value for name, value in schema.items() if name not in ("anyOf", "default")}
         says.append(f"A {kind({**known, 'type': 'whole number' if setting.kind == 'whole' else 'number'})}.")
+    if setting.options:
+        says.append(f"One of {', '.join(f'`{option}`' for option in setting.options)}.")
     says.append(setting.details)
     if setting.required:
         says.append("Needed.")

@@ -167,18 +167,41 @@ def back_words(settings: Settings) -> tuple[str, str]:
     return ("Cost", "Cost so far") if settings.minimise else ("Came back", "Return so far")
 
 
+def per_period(settings: Settings) -> str:
+    """'per week', as often as it is split; 'per period' where nobody said."""
+    return f"per {settings.every or 'period'}"
+
+
+def _back_of(settings: Settings) -> str:
+    """What there is of one unit of the budget: a return, a cost, or what came back by its name ('Orders')."""
+    named = settings.outcome_unit
+    if named and named != settings.unit:
+        return named[:1].upper() + named[1:] if named[:1].islower() and named[1:2].islower() else named
+    return "Cost" if settings.minimise else "Return"
+
+
+def inside(heading: str) -> str:
+    """A heading inside a sentence: without its capital, unless that belongs to it.
+
+    >>> inside("Orders per EUR"), inside("EUR per hour")
+    ('orders per EUR', 'EUR per hour')
+    """
+    return heading if heading[1:2].isupper() else heading[:1].lower() + heading[1:]
+
+
 def return_heading(settings: Settings, c: float | None = None) -> str:
     """What `mean` of a belief is, in words: 'Return per EUR'; where returns diminish, 'Return of the first EUR'.
 
+    'Orders per EUR' where what comes back has a name of its own.
     `c` is that of the beliefs, where they are not of today.
     """
     of = "per" if (settings.c if c is None else c) == 1.0 else "of the first"
-    return f"{'Cost' if settings.minimise else 'Return'} {of} {one_of(settings.unit)}"
+    return f"{_back_of(settings)} {of} {one_of(settings.unit)}"
 
 
 def marginal_heading(settings: Settings) -> str:
     """What `marginal` of a belief is, in words: 'Return of the next EUR'."""
-    return f"{'Cost' if settings.minimise else 'Return'} of the next {one_of(settings.unit)}"
+    return f"{_back_of(settings)} of the next {one_of(settings.unit)}"
 
 
 def relative_to(beliefs: Beliefs) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Commands that run a campaign: new, split, record, amend, close, cancel, status, history."""
+"""Commands that run a campaign: split, record, amend, close, cancel, status, history."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from apportion.campaigns.settings import SETTINGS
 from apportion.cli import show
-from apportion.cli.setting_options import read_options, unset_by_zero, with_settings
 from apportion.cli.table_options import with_table_options
 from apportion.errors import ApportionError, InvalidValue, Unconfirmed
 
@@ -38,54 +36,6 @@ Ticket = Annotated[int | None, typer.Option(help="Which split; the open one by d
 Details = Annotated[bool, typer.Option("--details", help="With the statistics.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Take it even where it is ten times off all that was seen.")]
 Key = Annotated[str | None, typer.Option(help="A name for this write: sent again with it, it is done once.")]
-
-
-@with_settings(SETTINGS, before="db")
-def new(
-    name: Annotated[str | None, typer.Argument(help="The campaign's name.")] = None,
-    arms: Annotated[str | None, typer.Option(help="The arms' names, separated by commas.")] = None,
-    db: Db = None,
-    json: Json = False,
-    **given: Any,
-) -> None:
-    """Begin a campaign. On a terminal, what is missing is asked for.
-
-    Example: apportion new ads --arms search,social,video --budget 5000 --unit EUR --min video=0.05
-    """
-    from apportion.campaigns.campaign import Campaign
-
-    asking = sys.stdin.isatty() and not json
-    if asking and None in (name, arms, given["budget"]):
-        name = name or typer.prompt("Name of the campaign")
-        arms = arms or typer.prompt("Arms, separated by commas")
-        if given["budget"] is None:
-            given["budget"] = typer.prompt("Budget of a period", value_proc=_budget)
-        if not given["unit"]:
-            question = "Counted in (EUR, hours, kits; may be empty)"
-            given["unit"] = typer.prompt(question, default="", show_default=False)
-        if not given["whole"] and given["step"] is None:
-            given["whole"] = typer.confirm("Whole units only?", default=False)
-    if name is None or arms is None or given["budget"] is None:
-        lacking = {"NAME": name, "--arms": arms, "--budget": given["budget"]}
-        missing = [option for option, value in lacking.items() if value is None]
-        raise InvalidValue(f"`apportion new` needs {' and '.join(missing)}; see `apportion new --help`.")
-    for setting in SETTINGS.values():
-        if setting.kind == "text":
-            given[setting.name] = given[setting.name] or None
-    options = read_options(given) | unset_by_zero(given)
-    campaign = Campaign.create(name, [arm.strip() for arm in arms.split(",")], db=db, **options)
-    show.show_status(campaign.status(), json)
-    if not json:
-        show.say(f"Next: apportion split {shlex.quote(name)}")
-
-
-def _budget(typed: str) -> float:
-    """What was typed at the prompt, which asks again where it is no number."""
-
-    try:
-        return show.number(typed, "the budget")
-    except InvalidValue as error:
-        raise typer.BadParameter(str(error)) from None
 
 
 def split(

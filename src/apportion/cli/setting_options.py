@@ -15,7 +15,8 @@ from apportion.cli import show
 Command = TypeVar("Command", bound=Callable[..., None])
 
 _TYPES: dict[str, Any] = {
-    "number": float, "per_arm": str, "whole": int, "flag": bool, "text": str, "policy": str, "shares": list[str],
+    "number": float, "per_arm": str, "whole": int, "flag": bool, "text": str, "choice": str, "policy": str,
+    "shares": list[str],
 }  # fmt: skip
 
 

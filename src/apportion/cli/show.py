@@ -123,7 +123,7 @@ def show_split(campaign: Campaign, split: Split, as_json: bool, details: bool = 
 
 def show_status(status: Status, as_json: bool, details: bool = False) -> None:
     """Print where a campaign stands; with `details` the statistics, too."""
-    from apportion.campaigns.status import back_words
+    from apportion.campaigns.status import back_words, per_period
     from apportion.campaigns.tables import estimate_rows, status_rows
 
     if as_json:
@@ -136,11 +136,13 @@ def show_status(status: Status, as_json: bool, details: bool = False) -> None:
     grid(title, *status_rows(status), note, unbroken=("state",))
     budget = f"{readable(settings.budget)} {settings.unit or ''}".rstrip()
     lines = [
-        f"Budget: {budget} per period.",
+        f"Budget: {budget} {per_period(settings)}.",
         "Open tickets: " + (", ".join(map(str, status.open_tickets[-10:])) or "none") + ".",
     ]
     if not math.isnan(status.expected_regret):
-        lines.append(f"Estimated cost of still not being sure: {readable(status.expected_regret)} per period.")
+        lines.append(
+            f"Estimated cost of still not being sure: {readable(status.expected_regret)} {per_period(settings)}."
+        )
     say("\n".join([*lines, *status.plain_notes, *health_lines(status.health)]))
     if details:
         say(" ".join((f"Policy: {settings.policy}.", *status.details)))

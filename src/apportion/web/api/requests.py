@@ -65,7 +65,7 @@ class RequestModel(BaseModel):
 SHARE = {"minimum": 0, "maximum": 1}
 
 _TYPES: dict[str, Any] = {
-    "number": Number, "per_arm": PerArm, "whole": Whole, "flag": bool, "text": str, "policy": Any,
+    "number": Number, "per_arm": PerArm, "whole": Whole, "flag": bool, "text": str, "choice": str, "policy": Any,
     "shares": dict[str, Number],
 }  # fmt: skip
 _BOUNDS = {"low": "minimum", "high": "maximum", "above": "exclusiveMinimum", "below": "exclusiveMaximum"}
@@ -83,6 +83,8 @@ def _setting(setting: Setting, change: bool) -> Any:
     schema: dict[str, Any] = {_BOUNDS[name]: bound for name, bound in setting.bounds.items()}
     if setting.kind == "policy":
         schema |= POLICY
+    if setting.options:
+        schema["enum"] = [*setting.options, *([None] if setting.nullable else [])]
     if setting.longest is not None:
         schema["maxLength"] = setting.longest
     default = None if change else ... if setting.required else setting.default

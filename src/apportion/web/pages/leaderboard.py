@@ -122,7 +122,7 @@ def board(status: Status) -> Board:
         marginal=marginal_heading(settings) if settings.c < 1.0 else None,
         assumed="sigma" in settings.assumed and settings.policy != "Auto",
         resource=spent_heading(settings),
-        back=back,
+        back=f"{back} ({settings.outcome_unit})" if settings.outcome_unit else back,
         so_far=so_far,
         together=(*totals[-1], readable(status.return_so_far)),
     )

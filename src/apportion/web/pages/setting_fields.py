@@ -57,7 +57,9 @@ def current_fields(status: Status, typed: Typed | None = None) -> list[Field]:
 
 
 def _field(setting: Setting, value: str, placeholder: str, policies: tuple[str, ...]) -> Field:
-    options = policies if setting.kind == "policy" else setting.words if setting.kind == "flag" else ()
+    options = policies if setting.kind == "policy" else setting.words if setting.kind == "flag" else setting.options
+    if setting.kind == "choice" and setting.nullable:
+        options = ("", *options)
     hint = setting.hint or setting.help
     if setting.nullable:
         hint += f" Empty: {setting.without}."

@@ -1,4 +1,4 @@
-// The wizard without reloading: more rows, a fit and a preview in place. The same form works without any of this.
+// The wizard without reloading: more rows and a preview in place. The same form works without any of this.
 
 import { band, colour, draw, readable, shareAreas } from "./chart.js";
 
@@ -32,7 +32,7 @@ async function send(button) {
   const part = button.dataset.part;
   const label = button.textContent;
   button.disabled = true;
-  button.textContent = part === "fit" ? "Measuring…" : "Playing…";
+  button.textContent = "Playing…";
   try {
     const body = new FormData(form);
     body.set("action", button.value);
@@ -44,11 +44,6 @@ async function send(button) {
       return;
     }
     document.getElementById(`part-${part}`).replaceChildren(...updated.childNodes);
-    if (part === "fit") {
-      const chosen = fresh.querySelector("input[name=choice]:checked");
-      if (answer.ok && chosen) form.querySelector(`input[name=choice][value=${chosen.value}]`).checked = true;
-      if (answer.ok) takeArms(fresh);
-    }
     preview();
   } catch {
     form.requestSubmit(button);
@@ -64,10 +59,6 @@ form.addEventListener("submit", (event) => {
   if (!event.submitter?.dataset.part) return;
   event.preventDefault();
   send(event.submitter);
-});
-
-form.addEventListener("input", (event) => {
-  if (event.target.id === "b") form.querySelector("input[name=choice][value=exact]").checked = true;
 });
 
 const LOW = { legend: { orientation: "h", y: -0.32, x: 0, yanchor: "top", traceorder: "normal", itemclick: false, itemdoubleclick: false } };
