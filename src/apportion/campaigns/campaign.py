@@ -16,7 +16,8 @@ from apportion.allocation.beliefs import Beliefs
 from apportion.allocation.outcomes import Amounts, Outcomes
 from apportion.allocation.split import Split
 from apportion.allocation.tickets import Ticket
-from apportion.campaigns import lifecycle, undo
+from apportion.campaigns import bounds, lifecycle, undo
+from apportion.campaigns.bounds import Bound
 from apportion.campaigns.check import Check, compare
 from apportion.campaigns.creation import add_campaign, campaign_name, creation_payload, divisible_budget, new_arm_name
 from apportion.campaigns.events import Event, now
@@ -240,8 +241,8 @@ class Campaign(CampaignVerbs):
         self,
         action: str,
         arm: str,
-        minimum: float | None = None,
-        maximum: float | None = None,
+        minimum: Bound | None = None,
+        maximum: Bound | None = None,
         key: Key = None,
         sigma: float | None = None,
     ) -> None:
@@ -255,9 +256,11 @@ class Campaign(CampaignVerbs):
             if action == "add" and arm not in allocator.indices:
                 new_arm_name("name", arm)
             before = allocator.all_arms
-            transaction.state.change_arm(action, arm, minimum, maximum, sigma)
+            budget, unit = transaction.state.settings_budget, transaction.state.settings_unit
+            low, high = bounds.smallest(minimum, arm, budget, unit), bounds.largest(maximum, arm, budget, unit)
+            transaction.state.change_arm(action, arm, low, high, sigma)
             if allocator.all_arms != before:
-                options = {"minimum": minimum, "maximum": maximum, "sigma": sigma}
+                options = {"minimum": low, "maximum": high, "sigma": sigma}
                 given = {name: float(value) for name, value in options.items() if value is not None}
                 transaction.append("arm", {"action": action, "arm": arm, **given}, key=key)
 

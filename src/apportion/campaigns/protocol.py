@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from apportion.allocation.beliefs import Beliefs
     from apportion.allocation.outcomes import Amounts, Outcomes
     from apportion.allocation.split import Split
+    from apportion.campaigns.bounds import Bound
     from apportion.campaigns.check import Check
     from apportion.campaigns.events import Event
     from apportion.campaigns.forecast import Forecast
@@ -78,8 +79,8 @@ class CampaignVerbs(Protocol):
     def add_arm(
         self,
         name: str,
-        minimum: float = 0.0,
-        maximum: float = 1.0,
+        minimum: Bound = 0.0,
+        maximum: Bound = 1.0,
         *,
         sigma: float | None = None,
         key: Key = None,
@@ -103,17 +104,20 @@ class CampaignVerbs(Protocol):
         self._change_arm("remove", name, key=key)
 
     def bound_arm(
-        self, name: str, minimum: float | None = None, maximum: float | None = None, *, key: Key = None
+        self, name: str, minimum: Bound | None = None, maximum: Bound | None = None, *, key: Key = None
     ) -> None:
-        """Set the smallest and largest share of an arm; the same minimum and maximum fixes it."""
+        """Set the smallest and largest share of an arm; the same minimum and maximum fixes it.
+
+        A bound is a share from 0 to 1, or a text: "5%", or "250 EUR", taken as its share of the budget as it is now.
+        """
         self._change_arm("bound", name, minimum, maximum, key)
 
     def _change_arm(
         self,
         action: str,
         arm: str,
-        minimum: float | None = None,
-        maximum: float | None = None,
+        minimum: Bound | None = None,
+        maximum: Bound | None = None,
         key: Key = None,
         sigma: float | None = None,
     ) -> None:

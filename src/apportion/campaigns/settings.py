@@ -87,8 +87,10 @@ class Setting:
         return value
 
 
-Shares = Mapping[str, float]
-NumberOrPerArm = float | Mapping[str, float]
+PerArm = Mapping[str, float]
+Shares = Mapping[str, float | str]
+"""By arm: shares from 0 to 1, or texts as `campaigns.bounds` reads them."""
+NumberOrPerArm = float | PerArm
 Budget = Annotated[float, Setting(
     help="The budget of a period.", details="A single split can have another one: `apportion split NAME --budget X`.",
     hint="What each split divides unless you say otherwise. A period is a day, a week, a month.",
@@ -211,15 +213,16 @@ class _Fixed(TypedDict, total=False):
     )]  # fmt: skip
     minimum: Annotated[Shares | None, Setting(
         help="The smallest shares, by arm.", option="min", part_of="arms", group="arms", example={"social": 0.1},
-        details="From 0 to 1: `--min video=0.05`. Later: `apportion arms NAME bound ARM`.",
+        details="`--min video=5%`, `video=0.05` or `\"video=250 EUR\"`, which is taken as its share of the budget as "
+                "it is then. Later: `apportion arms NAME bound ARM`.",
     )]  # fmt: skip
     maximum: Annotated[Shares | None, Setting(
         help="The largest shares, by arm.", option="max", part_of="arms", group="arms", example={"search": 0.8},
-        details="From 0 to 1: `--max search=0.5`. Later: `apportion arms NAME bound ARM`.",
+        details="`--max search=50%`, as `minimum`. Later: `apportion arms NAME bound ARM`.",
     )]  # fmt: skip
     pinned: Annotated[Shares | None, Setting(
         help="Fixed shares, by arm.", option="pin", part_of="arms", group="arms",
-        details="`--pin video=0.1`. The same as an equal minimum and maximum.",
+        details="`--pin video=10%`. The same as an equal minimum and maximum.",
     )]  # fmt: skip
     seed: Annotated[int | None, Setting(
         help="The seed of everything that is drawn: the same seed and outcomes give the same splits.",
@@ -264,7 +267,7 @@ class Settings(NamedTuple):
 
 
 _KINDS: dict[Any, Kind] = {
-    (float,): "number", (float, Shares): "per_arm", (int,): "whole", (bool,): "flag", (str,): "text",
+    (float,): "number", (float, PerArm): "per_arm", (int,): "whole", (bool,): "flag", (str,): "text",
     (Shares,): "shares",
 }  # fmt: skip
 

@@ -12,6 +12,7 @@ from apportion.allocation.arms import Arm, by_name
 from apportion.allocation.beliefs import Beliefs
 from apportion.allocation.outcomes import Amounts, Outcomes
 from apportion.allocation.split import Split
+from apportion.campaigns.bounds import Bound
 from apportion.campaigns.check import Check
 from apportion.campaigns.creation import campaign_name
 from apportion.campaigns.events import Event
@@ -87,8 +88,8 @@ class RemoteCampaign(CampaignVerbs):
         self,
         action: str,
         arm: str,
-        minimum: float | None = None,
-        maximum: float | None = None,
+        minimum: Bound | None = None,
+        maximum: Bound | None = None,
         key: Key = None,
         sigma: float | None = None,
     ) -> None:

@@ -20,6 +20,7 @@ from apportion._common.formatting import percent, readable, side_by_side
 from apportion._common.parsing import number as number
 from apportion._common.parsing import plain
 from apportion._version import __version__
+from apportion.campaigns.bounds import SIGNS
 from apportion.errors import ApportionError, Conflict, InvalidValue, UnknownName
 
 HERE = Path(__file__).parent.parent
@@ -156,9 +157,12 @@ def whole(typed: str, what: str) -> int | None:
     return None if value is None else int(value)
 
 
-def share(typed: str, what: str) -> float | None:
-    """A percentage as a share: '5' and '5%' are 0.05."""
-    value = optional(typed.rstrip("% "), what)
+def share(typed: str, what: str) -> float | str | None:
+    """A percentage as a share: '5' and '5%' are 0.05. With a unit it is an amount, which the campaign reads."""
+    bare = typed.rstrip("% ")
+    if any(mark.isalpha() or mark in SIGNS for mark in bare) and any(mark.isdigit() for mark in bare):
+        return typed
+    value = optional(bare, what)
     if value is not None and not 0.0 <= value <= 100.0:
         raise InvalidValue(f"{what[:1].upper()}{what[1:]} must be a percentage from 0 to 100; got {typed[:60]!r}.")
     return None if value is None else value / 100.0

@@ -12,6 +12,7 @@ from apportion._common import validation
 from apportion._common.formatting import readable
 from apportion._common.tables import FileContent
 from apportion.allocation.arms import Arms
+from apportion.campaigns.bounds import shares_of
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.creation import campaign_name
 from apportion.campaigns.examples import EXAMPLES
@@ -156,10 +157,13 @@ def _filled(typed: dict[str, str], rows: list[dict[str, str]]) -> Filled:
     maximum = {arm: value for arm, value in high.items() if value is not None}
     if not arms:
         raise InvalidValue("At least one arm is needed: write the names of the options in step 2.")
-    Arms(arms, minimum, maximum, None)
     if not given("budget"):
         raise InvalidValue("The budget per period is missing: write it in step 2.")
     budget = number(given("budget"), "the budget")
+    unit = given("unit") or None
+    minimum = shares_of(minimum, "minimum", budget, unit)
+    maximum = shares_of(maximum, "maximum", budget, unit)
+    Arms(arms, minimum, maximum, None)
     swing = optional(given("swing"), "the swing of an outcome")
     sigma = None
     if swing is not None:
