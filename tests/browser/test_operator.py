@@ -113,7 +113,8 @@ def test_from_a_workbook_to_the_archive(fresh, visit, tmp_path, phone):
     at("undo-import").click()
     someone.follow(at("undo-import-yes").click)
     after = kept.status()
-    assert after.spent == pytest.approx(10 * 1500, abs=0.1) < before
+    assert after.spent == pytest.approx(10 * 1500, abs=0.1)
+    assert after.spent < before
     assert (after.period, after.open_tickets, kept.check().exact) == (19, (), True)
     accessible(page)
 

@@ -289,8 +289,8 @@ def _summary(event: Any) -> str:
     if event.kind == "setting":
         return ", ".join(f"{name}: {cell(value)}" for name, value in payload["changes"].items())
     if event.kind in ("renamed", "undone", "cloned"):
-        told = {"renamed": "from {old} to {name}", "undone": "import of {file}", "cloned": "from {source}"}
-        return told[event.kind].format(**payload)
+        words = {"renamed": "from {old} to {name}", "undone": "import of {file}", "cloned": "from {source}"}
+        return words[event.kind].format(**payload)
     if event.kind == "imported":
         return f"{payload['file']}, {counted(payload['rows'], 'row')}"
     return ""
