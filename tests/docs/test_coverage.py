@@ -119,7 +119,7 @@ def test_every_setting_is_on_the_page_of_settings():
     options = {parameter.name for parameter in dict(every_command())["apportion new"].params}
     assert (given | set(Settings._fields)) - described == set()
     assert described - given - set(Settings._fields) == set()
-    assert options - described == {"json", "help"} & options
+    assert options - described == {"json", "help", "example"} & options
 
 
 # Environment
