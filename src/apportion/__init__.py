@@ -44,11 +44,17 @@ if TYPE_CHECKING:
     from apportion.model.law import Instance as Instance
     from apportion.model.law import ResponseWorld as ResponseWorld
     from apportion.model.moving import Moving as Moving
+    from apportion.model.neighbours import Concave as Concave
+    from apportion.model.neighbours import Discounted as Discounted
+    from apportion.model.neighbours import Jobs as Jobs
+    from apportion.model.neighbours import SuccessCurves as SuccessCurves
+    from apportion.model.neighbours import Thresholds as Thresholds
     from apportion.model.noise import *
     from apportion.model.noise import Noise as Noise
     from apportion.model.sums import Sums as Sums
     from apportion.model.world import Course as Course
     from apportion.model.world import World as World
+    from apportion.policies import published as published
     from apportion.policies.registry import *
     from apportion.reporting import figures as figures
     from apportion.reporting import html
@@ -71,6 +77,7 @@ _HOMES = {
     "apportion.model.curves": ("Capped", "Logarithmic", "Saturating"),
     "apportion.model.law": ("Instance", "ResponseWorld"),
     "apportion.model.moving": ("Moving",),
+    "apportion.model.neighbours": ("Concave", "Discounted", "Jobs", "SuccessCurves", "Thresholds"),
     "apportion.model.noise": ("Noise",),
     "apportion.model.world": ("Course", "World"),
     "apportion.campaigns.campaign": ("Campaign",),
@@ -87,6 +94,7 @@ _MODULES = {
     "estimators": "apportion.model.estimators",
     "feasible": "apportion.allocation.feasible",
     "figures": "apportion.reporting.figures",
+    "published": "apportion.policies.published",
     "report": "apportion.reporting.html",
     "response": "apportion.model.response",
     "testing": "apportion.testing",
