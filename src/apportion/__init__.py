@@ -34,12 +34,16 @@ if TYPE_CHECKING:
     from apportion.inference.fit import burn_in_design as burn_in_design
     from apportion.inference.fit import fit_burn_in as fit_burn_in
     from apportion.inference.fit import fit_noise as fit_noise
+    from apportion.inference.fitted_world import FittedWorld as FittedWorld
+    from apportion.inference.fitted_world import fit_world as fit_world
+    from apportion.inference.fitted_world import world_from_history as world_from_history
     from apportion.model import confidence as confidence
     from apportion.model import estimators as estimators
     from apportion.model import response as response
     from apportion.model.curves import Capped as Capped
     from apportion.model.curves import Logarithmic as Logarithmic
     from apportion.model.curves import Saturating as Saturating
+    from apportion.model.empirical_noise import Empirical as Empirical
     from apportion.model.exact_sums import Statistics as Statistics
     from apportion.model.law import Instance as Instance
     from apportion.model.law import ResponseWorld as ResponseWorld
@@ -73,7 +77,9 @@ _HOMES = {
         "ServiceUnavailable", "SimulationFailed", "StoreUnavailable", "Unconfirmed", "UnknownName",
     ),
     "apportion.inference.fit": ("BurnInFit", "NoiseFit", "burn_in_design", "fit_burn_in", "fit_noise"),
+    "apportion.inference.fitted_world": ("FittedWorld", "fit_world", "world_from_history"),
     "apportion._common.compiled": ("kernel",),
+    "apportion.model.empirical_noise": ("Empirical",),
     "apportion.model.curves": ("Capped", "Logarithmic", "Saturating"),
     "apportion.model.law": ("Instance", "ResponseWorld"),
     "apportion.model.moving": ("Moving",),

@@ -12,6 +12,8 @@ from apportion.policies.parameters import HORIZON, Number, parameter
 
 # A weight 1/(1 − A/ν̄) is no larger than this.
 _LARGEST_WEIGHT = 1e6
+# The optimistic return of a job of which nothing is known.
+_UNKNOWN = 1e12
 # An amount may exceed the one that was meant by rounding only.
 _ROUNDING = 1.0 + 1e-9
 
@@ -46,7 +48,8 @@ class CapSums(NamedTuple):
 def _observe(sums: Any, arm: int, outcome: float, powers: Any) -> None:
     amount = powers.amount
     sums.count[arm] += 1.0
-    if outcome > 0.5:
+    success = 1.0 if outcome > 0.5 else 0.0
+    if success > 0.0:
         if amount > sums.failed[arm]:
             sums.successes[arm] += 1.0
             if amount * _ROUNDING < sums.meant[arm]:  # a job that got less than was meant shows that less may do
@@ -62,7 +65,7 @@ def _observe(sums: Any, arm: int, outcome: float, powers: Any) -> None:
         if sums.upper[arm] > 0.0:
             weight = min(_LARGEST_WEIGHT, 1.0 / max(1.0 - amount / sums.upper[arm], 1.0 / _LARGEST_WEIGHT))
         sums.spent[arm] += weight * amount
-        sums.returned[arm] += weight * outcome
+        sums.returned[arm] += weight * success
         sums.variance[arm] += weight * amount / lower
         sums.largest[arm] = max(sums.largest[arm], weight)
 
@@ -185,7 +188,7 @@ class SteppedAllocation(Policy):
             sums.upper[arm] = 0.0
         order = np.empty(arms)
         for arm in range(arms):
-            order[arm] = -math.inf
+            order[arm] = -_UNKNOWN + sums.failed[arm]
             if sums.spent[arm] > 0.0:
                 rate = sums.returned[arm] / sums.spent[arm]
                 order[arm] = -(rate + math.sqrt(2.0 * rate * log / sums.spent[arm]) + 2.0 * log / sums.spent[arm])

@@ -13,9 +13,11 @@ from apportion.policies.parameters import NOISE_LEVEL, Number, parameter
 
 POINTS = 3
 # No share of the ascent falls below this part of an even one.
-_LEAST_PART = 1e-3
-# A slope beyond this many mean returns per unit is taken as noise.
-_STEEPEST = 20.0
+_LEAST_PART = 0.05
+# No share changes by more than a factor e^0.5 in a step.
+_LARGEST_STEP = 0.5
+# A slope is taken where the two amounts differ by at least this part.
+_LEAST_CHANGE = 1e-6
 # The first steps are no larger than this many pairs later.
 _LATER = 20.0
 
@@ -141,7 +143,8 @@ def _observe_pair(sums: Any, arm: int, outcome: float, powers: Any) -> None:
     if sums.pair_amount[arm] == 0.0:
         sums.pair_amount[arm], sums.pair_outcome[arm] = amount, outcome
     else:
-        if amount != sums.pair_amount[arm]:
+        sums.slope[arm] = math.nan
+        if abs(amount - sums.pair_amount[arm]) > _LEAST_CHANGE * amount:
             sums.slope[arm] = (outcome - sums.pair_outcome[arm]) / (amount - sums.pair_amount[arm])
         sums.pair_amount[arm] = 0.0
 
@@ -150,9 +153,10 @@ class GradientAscent(Policy):
     """Every arm's slope from two periods, one with a little more and one with a little less; then a step uphill.
 
     Shares are varied by ±`variation`·n^(−1/4) in the n-th pair of periods, with signs by chance; the slope of an arm is
-    the difference of its two outcomes over that of its two amounts. Then shares are multiplied by
-    exp(`rate`/(n + 20)·slope/scale), the scale being the mean return per unit, and normalised: exponentiated gradient
-    on the simplex with the finite differences of Kiefer and Wolfowitz (1952).
+    the difference of its two outcomes over that of its two amounts. Then each share x is multiplied by
+    exp(`rate`/(n + 20)·x·(slope − s̄)/scale), s̄ the mean slope with weights x² and the scale the mean return per
+    unit, and all are normalised: mirror ascent on the simplex, in which noise counts alike for small and large shares,
+    with the finite differences of Kiefer and Wolfowitz (1952).
 
     Fontaine, Mannor and Perchet (2020) start from stochastic gradient ascent, which needs to know how much the curves
     bend; with values instead of gradients its regret is of order √T at best, and the powers here are those of that
@@ -185,20 +189,32 @@ class GradientAscent(Policy):
                 returned += abs(sums.returned[arm])
                 spent += sums.spent[arm]
             scale = returned / spent if returned > 0.0 and spent > 0.0 else 1.0
+            weights, middle = 0.0, 0.0
+            for arm in range(arms):
+                if not math.isnan(sums.slope[arm]):
+                    weights += sums.base[arm] ** 2
+                    middle += sums.base[arm] ** 2 * sums.slope[arm]
+            middle /= max(weights, _LEAST_PART**2)
             total = 0.0
             for arm in range(arms):
-                slope = min(max(sums.slope[arm] / scale, -_STEEPEST), _STEEPEST)
-                sums.base[arm] *= math.exp(self.rate / (pair + _LATER) * slope)
+                slope = middle if math.isnan(sums.slope[arm]) else sums.slope[arm]
+                ahead = sums.base[arm] * (slope - middle) / scale
+                step = self.rate / (pair + _LATER) * ahead
+                sums.base[arm] *= math.exp(min(max(step, -_LARGEST_STEP), _LARGEST_STEP))
                 total += sums.base[arm]
             for arm in range(arms):
-                sums.base[arm] = (1.0 - _LEAST_PART) * sums.base[arm] / total + _LEAST_PART / arms
+                sums.base[arm] = max(sums.base[arm] / total, _LEAST_PART / arms)
+        if first:
+            draws = np.empty(arms)
+            for arm in range(arms):
+                draws[arm] = rng.random()
+            order = np.argsort(draws)
+            for rank in range(arms):
+                sums.sign[order[rank]] = 1.0 if 2 * rank < arms else -1.0
+                sums.pair_amount[rank] = 0.0
         size = self.variation * pair**-0.25
         total = 0.0
         for arm in range(arms):
-            if first or sums.sign[arm] == 0.0:
-                sums.sign[arm] = 1.0 if rng.random() < 0.5 else -1.0
-            if first:
-                sums.pair_amount[arm] = 0.0
             shares[arm] = sums.base[arm] * (1.0 + (size if first else -size) * sums.sign[arm])
             total += shares[arm]
         for arm in range(arms):

@@ -87,8 +87,8 @@ class DiscretisedCUCB(Policy):
     with K·N; against the best of all splits there is besides what the levels cost in every period. Where it fails: it
     knows no shape, so nothing that is seen at one level says anything of another.
 
-    >>> DiscretisedCUCB(levels=10, sigma=0.5)
-    DiscretisedCUCB(levels=10, sigma=0.5)
+    >>> DiscretisedCUCB(levels=10, sigma=0.2)
+    DiscretisedCUCB(levels=10, sigma=0.2)
     """
 
     levels: int = parameter(Whole(low=1, high=1000, hint="levels of amounts"), default=20)
