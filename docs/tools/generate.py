@@ -27,7 +27,7 @@ COMMAND_GROUPS = {
     "Forecast and backtest": ("forecast", "backtest", "fit"),
     "Look after it": ("campaigns", "check", "upgrade", "doctor"),
     "Serve a team": ("serve", "token"),
-    "The laboratory": ("demo", "theory", "simulate", "leaderboard", "robustness", "study", "reproduce"),
+    "The laboratory": ("demo", "theory", "simulate", "compare", "leaderboard", "robustness", "study", "reproduce"),
 }
 
 COMMANDS_HEAD = """# Commands

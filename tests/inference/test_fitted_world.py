@@ -32,8 +32,10 @@ def test_the_law_and_the_moving_means_are_found_again():
     """Error budget: tolerances are above six standard errors of this design; the seed is fixed."""
     rows, means = history()
     found = ap.fit_world(rows, apart="week")
-    assert found.arms == ("x", "y", "z") and found.periods == 300
-    assert found.fit.c == pytest.approx(0.7, abs=0.06) and found.fit.b == pytest.approx(0.5, abs=0.15)
+    assert found.arms == ("x", "y", "z")
+    assert found.periods == 300
+    assert found.fit.c == pytest.approx(0.7, abs=0.06)
+    assert found.fit.b == pytest.approx(0.5, abs=0.15)
     path = np.array(found.world.path) / found.budget**found.fit.c
     scale = 100.0 ** (0.7 - found.fit.c)  # what an error in c does to μ at the middle of the amounts
     assert np.abs(path / scale / means - 1.0).mean() < 0.12
@@ -48,7 +50,8 @@ def test_means_at_rest_are_smoothed_over_everything():
     rows = [(arm, amounts[t, i], outcomes[t, i]) for t in range(150) for i, arm in enumerate("ab")]
     found = ap.fit_world(rows)
     path = np.array(found.world.path)
-    assert found.smooth > 30 and np.ptp(path, axis=0).max() < 0.1 * path.mean()
+    assert found.smooth > 30
+    assert np.ptp(path, axis=0).max() < 0.1 * path.mean()
 
 
 def test_the_residuals_own_noise_is_drawn():
@@ -57,7 +60,8 @@ def test_the_residuals_own_noise_is_drawn():
     world = ap.world_from_history(rows, noise="residuals", apart="week")
     assert isinstance(world.noise, ap.Empirical)
     draws = np.array([world.noise.draw(1.0, rng) for rng in [np.random.default_rng(3)] for _ in range(20_000)])
-    assert abs(draws.mean()) < 0.03 and draws.var() == pytest.approx(1.0, abs=0.06)
+    assert abs(draws.mean()) < 0.03
+    assert draws.var() == pytest.approx(1.0, abs=0.06)
     assert (draws**3).mean() > 1.0
     assert world_from_dict(json.loads(json.dumps(world.to_dict()))) == world
     check_world(world)

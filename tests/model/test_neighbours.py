@@ -16,7 +16,9 @@ WORLDS = {
     "thresholds": ap.Thresholds(rates=(0.9, 0.5, 0.8, 0.3), threshold=(0.6, 0.3, 0.5, 0.2)),
     "one threshold": ap.Thresholds(rates=(0.9, 0.5, 0.8, 0.3), threshold=0.3),
     "concave": ap.Concave(values=[np.sqrt(KNOTS), 0.8 * KNOTS, 1.0 - np.exp(-3.0 * KNOTS)], sigma=(0.1, 0.2, 0.3)),
-    "curves": ap.SuccessCurves(chances=((0.0, 0.1, 0.2, 0.8, 0.9), (0.0, 0.4, 0.5, 0.55, 0.6), (0.0, 0.3, 0.3, 0.3, 1.0))),
+    "curves": ap.SuccessCurves(
+        chances=((0.0, 0.1, 0.2, 0.8, 0.9), (0.0, 0.4, 0.5, 0.55, 0.6), (0.0, 0.3, 0.3, 0.3, 1.0))
+    ),
     "discounted": ap.Discounted(means=(1.0, 0.5, 0.2), discount=0.95, sigma=0.5),
 }  # fmt: skip
 

@@ -42,11 +42,13 @@ def test_a_table_of_policies_and_worlds_with_pictures(tmp_path):
     table = earned_table(found.scores)
     assert table.columns == ["policy", "jobs (T = 50)", "law (T = 50)"]
     odds = next(row for row in table.rows if row[0] == "Odds")
-    assert odds[1] == "" and "±" in odds[2]  # b is nothing that jobs have
+    assert odds[1] == ""
+    assert "±" in odds[2]
     assert len(regret_table(found.scores).rows) == 3
     assert all(row[2] > 0.0 for row in cost_table(found.costs).rows)
     page = write_comparison(found, tmp_path, "apportion compare").read_text(encoding="utf-8")
-    assert "# Policies compared" in page and (tmp_path / "comparison.png").stat().st_size > 5_000
+    assert "# Policies compared" in page
+    assert (tmp_path / "comparison.png").stat().st_size > 5_000
 
 
 def test_a_policy_and_a_world_of_ones_own(tmp_path, monkeypatch):
@@ -58,7 +60,7 @@ def test_a_policy_and_a_world_of_ones_own(tmp_path, monkeypatch):
     assert [round(score.part, 9) for score in found.scores] == [1.0, 1.0]
     (imported,) = named_worlds(["own_comparison:Flat"])
     assert imported.world == case.world
-    with pytest.raises(InvalidValue, match="`policy` must be a policy of own_comparison.py; got 'Flat'"):
+    with pytest.raises(InvalidValue, match=r"`policy` must be a policy of own_comparison\.py; got 'Flat'"):
         named_policies(["own_comparison.py:Flat"])
 
 
@@ -70,19 +72,29 @@ def test_names_that_are_not_known_are_refused():
     with pytest.raises(InvalidValue, match="default for every parameter"):
         named_worlds(["apportion.model.neighbours:Jobs"])
     assert list(named_policies(USUAL_POLICIES)) == list(USUAL_POLICIES)
-    assert len(named_worlds(USUAL_WORLDS)) == len(USUAL_WORLDS) and set(USUAL_WORLDS) <= set(world_names())
+    assert len(named_worlds(USUAL_WORLDS)) == len(USUAL_WORLDS)
+    assert set(USUAL_WORLDS) <= set(world_names())
 
 
 def test_real_worlds_have_a_source_and_are_of_one_kind():
     worlds = real_worlds()
     assert len(worlds) == len({each.key for each in worlds}) == 9
     for each in worlds:
-        assert each.source and each.about and len(each.arms) == each.world.arms and isinstance(each.world, Moving)
-        assert 0.0 < each.world.c <= 1.0 and 0.0 <= each.world.b <= 1.0
-        assert len({type(each.world.record()), type(each.world.record().base)} - {Moving.Record, ap.Instance.Record}) == 0
+        assert each.source
+        assert each.about
+        assert len(each.arms) == each.world.arms
+        assert isinstance(each.world, Moving)
+        assert 0.0 < each.world.c <= 1.0
+        assert 0.0 <= each.world.b <= 1.0
+        assert (
+            len({type(each.world.record()), type(each.world.record().base)} - {Moving.Record, ap.Instance.Record})
+            == 0
+        )
     by_key = {each.key: each.world for each in worlds}
-    assert by_key["fields"].b == 0.77 and by_key["clicks-median"].c == 0.78
-    assert 0.7 <= by_key["tests"].c <= 0.9 and 0.4 <= by_key["ads-conversions"].c <= 0.6  # as other fits found
+    assert by_key["fields"].b == 0.77
+    assert by_key["clicks-median"].c == 0.78
+    assert 0.7 <= by_key["tests"].c <= 0.9
+    assert 0.4 <= by_key["ads-conversions"].c <= 0.6
 
 
 def test_the_study_of_real_worlds_and_its_headline(tmp_path):
@@ -94,7 +106,10 @@ def test_the_study_of_real_worlds_and_its_headline(tmp_path):
     readme.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
     write_headline(found, readme)
     text = readme.read_text(encoding="utf-8")
-    assert text.startswith("before\n") and text.endswith("after\n") and "Matching, told" in text and "old" not in text
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "Matching, told" in text
+    assert "old" not in text
     page = write_study(found, tmp_path, "apportion study real-worlds", chosen).read_text(encoding="utf-8")
     assert all(each.source in page for each in chosen)
     readme.write_text("nothing", encoding="utf-8")
@@ -111,7 +126,8 @@ def test_the_commands(tmp_path, capsys, monkeypatch):
     done = run(app, ["compare", "--policy", "Uniform", "--world", "jobs", "--horizon", "10", "--runs", "2", "--json"])
     assert done.exit_code == 0, done.output
     data = json.loads(done.stdout)
-    assert data["scores"][0]["policy"] == "Uniform" and data["costs"][0]["microseconds"] > 0.0
+    assert data["scores"][0]["policy"] == "Uniform"
+    assert data["costs"][0]["microseconds"] > 0.0
     rows = ["arm,amount,outcome"]
     for number in range(40):
         rows += [f"a,{1 + number % 7},{2.0 * (1 + number % 7) ** 0.6 + 0.1 * (number % 3)}",
@@ -120,7 +136,9 @@ def test_the_commands(tmp_path, capsys, monkeypatch):
     asked = ["compare", "--policy", "Uniform", "--history", str(tmp_path / "history.csv"), "--residuals"]
     done = run(app, [*asked, "--horizon", "10", "--runs", "2"])
     assert done.exit_code == 0, done.output
-    assert "history.csv" in done.output and "an even split" in done.output
+    assert "history.csv" in done.output
+    assert "an even split" in done.output
     asked = ["study", "real-worlds", "--policy", "Uniform", "--world", "fields", "--runs", "2"]
     done = run(app, asked)
-    assert done.exit_code == 0 and "Field trials" in done.output, done.output
+    assert done.exit_code == 0, done.output
+    assert "Field trials" in done.output

@@ -40,10 +40,12 @@ def test_a_comparison_is_made_once_and_shown_as_a_table(client):
         page = client.get(address)
         if "compare-table" in page.text:
             break
-        assert 'http-equiv="refresh"' in page.text and "Under way" in page.text
+        assert 'http-equiv="refresh"' in page.text
+        assert "Under way" in page.text
         time.sleep(0.2)
     table = page.text[page.text.index("compare-table") :]
-    assert re.search(r"SteppedAllocation.*?\d+\.\d% <small>± \d+\.\d%", table, re.S) and "an even split" in table
+    assert re.search(r"SteppedAllocation.*?\d+\.\d% <small>± \d+\.\d%", table, re.S)
+    assert "an even split" in table
     assert "compare-table" in post(client, **ASKED).text  # found again, at once
 
 
@@ -54,7 +56,8 @@ def test_what_cannot_be_compared_is_said_beside_the_form(client):
         ({"world": []}, "`worlds` must be 1 to 8 of those offered; got 0"),
     ):
         page = post(client, **{**ASKED, **change})
-        assert page.status_code == 422 and words in page.text.replace("&#39;", "'")
+        assert page.status_code == 422
+        assert words in page.text.replace("&#39;", "'")
     assert "Not made yet" in client.get(f"{comparison.PATH}?policy=Uniform&world=jobs&horizon=20&runs=2").text
 
 

@@ -31,7 +31,9 @@ def show_comparison(
     cases = named_worlds(worlds or ([] if history is not None else USUAL_WORLDS))
     if history is not None:
         cases.append(_fitted(history, residuals, reading))
-    asked = "".join(f" --policy {name}" for name in policies or ()) + "".join(f" --world {name}" for name in worlds or ())
+    asked = "".join(f" --policy {name}" for name in policies or ()) + "".join(
+        f" --world {name}" for name in worlds or ()
+    )
     asked += "" if history is None else f" --history {history.name}"
     command = f"apportion compare{asked}{''.join(f' --{name} {value}' for name, value in size.items())} --out {out}"
     with progress_bar() as bar:
@@ -60,7 +62,9 @@ def show_real_worlds(
         if key not in by_key:
             raise refuse("world", f"one of {', '.join(by_key)}", key)
     chosen = [by_key[key] for key in worlds] if worlds else list(by_key.values())
-    asked = "".join(f" --policy {name}" for name in policies or ()) + "".join(f" --world {name}" for name in worlds or ())
+    asked = "".join(f" --policy {name}" for name in policies or ()) + "".join(
+        f" --world {name}" for name in worlds or ()
+    )
     command = f"apportion study real-worlds{asked} --runs {runs} --seed {seed} --out {out}"
     with progress_bar() as bar:
         task = bar.add_task("worlds", total=len(chosen))

@@ -6,8 +6,8 @@ of an arm in period t is the information-weighted mean of the outcomes around it
   μ_i(t) = Σ_s k((t − s)/h)·x^(c−2b)·Y / Σ_s k((t − s)/h)·x^(2c−2b),  k(u) = exp(−u²/2),
 
 with one h for all arms: the one that predicts an outcome best from the others of its arm (leave-one-out). σ_i is what
-is left, with the degrees of freedom that smoothing took. Amounts are in units of the mean total of a period, so that a
-budget of 1 is that of a usual period.
+is left, with the degrees of freedom that smoothing took. Amounts are in units of the mean total of a period, so that
+a budget of 1 is that of a usual period.
 """
 
 import math
@@ -59,8 +59,8 @@ def world_from_history(history: Any, **options: Any) -> Moving:
       default months where there are any.
     - `date`, `arm`, `amount`, `outcome`, `period`, `decimal`, `delimiter`, `sheet`: how the table is read.
 
-    Where it fails: what drove means besides the amount (weekdays, prices) is in the noise or in their movement; an arm
-    that followed demand has a c that is too large. `fit_world` gives the fit as well.
+    Where it fails: what drove means besides the amount (weekdays, prices) is in the noise or in their movement; an
+    arm that followed demand has a c that is too large. `fit_world` gives the fit as well.
 
     >>> rng = np.random.default_rng(1)
     >>> x = rng.lognormal(size=(200, 2))

@@ -1,9 +1,9 @@
 """Worlds of neighbouring models, in which others have studied how to divide a resource: each with its literature.
 
 They are not of the law Y = μ·A^c + σ·A^b·ξ: an arm succeeds or not (`Jobs`, `Thresholds`, `SuccessCurves`), returns
-along any concave curve (`Concave`), or the whole ends some day (`Discounted`). As everywhere, an arm that gets nothing
-is not observed and returns nothing; regret is what the splits fall short of the best split of their period, in
-expectation. Policies that were published for these models are in `apportion.policies.published`.
+along any concave curve (`Concave`), or the whole ends some day (`Discounted`). As everywhere, an arm that gets
+nothing is not observed and returns nothing; regret is what the splits fall short of the best split of their period,
+in expectation. Policies that were published for these models are in `apportion.policies.published`.
 """
 
 from dataclasses import field
@@ -215,12 +215,12 @@ class ConcaveRecord(NamedTuple):
 
 
 class Concave(World):
-    """Any concave returns: arm i returns f_i(A) + σ_i·ξ, f_i through the points (`knots`, `values[i]`), straight between.
+    """Any concave returns: arm i returns f_i(A) + σ_i·ξ, f_i through the points (`knots`, `values[i]`).
 
-    `knots` begin with 0 and rise; `values` has a row per arm with the return at each knot, 0 at 0, of which the
-    slopes must not rise; beyond the last knot nothing is added. The best split takes the pieces of all arms in the
-    order of their slopes. A smooth curve is met to any precision by more knots. Noise has one size for every amount
-    (b = 0).
+    Between the points f_i is straight. `knots` begin with 0 and rise; `values` has a row per arm with the return at
+    each knot, 0 at 0, of which the slopes must not rise; beyond the last knot nothing is added. The best split takes
+    the pieces of all arms in the order of their slopes. A smooth curve is met to any precision by more knots. Noise
+    has one size for every amount (b = 0).
 
     Literature: Fontaine, Mannor and Perchet (2020), *An adaptive stochastic optimization algorithm for resource
     allocation*, where noisy gradients are seen: regret from log T for curves that bend to √T for straight ones, by
@@ -450,7 +450,7 @@ class DiscountedRecord(NamedTuple):
 
 
 class Discounted(World):
-    """Discounted returns at b = 1/2: Y_i = μ_i·A + σ_i·√A·ξ, where the whole ends after each period with chance 1 − γ.
+    """Discounted returns at b = 1/2: Y_i = μ_i·A + σ_i·√A·ξ; the whole ends after each period with chance 1 − γ.
 
     Ended means that nothing returns anything any more, so a return of period t counts γ^(t−1) on average: regret is
     the discounted one, E Σ γ^(t−1)·Σ_i A_ti·Δ_i, and stays finite for every policy (at most Δ/(1 − γ)). What comes

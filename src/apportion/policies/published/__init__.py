@@ -1,7 +1,7 @@
-"""Policies that others published for neighbouring models, and rules in use today: written from the papers, to compare.
+"""Policies that others published for neighbouring models, and rules in use today, written to be compared.
 
-They are for simulations: most keep statistics of their own, which live use does not. `apportion.published` has them by
-name, and `simulate`, sweeps and `apportion compare` find them by it.
+They are for simulations: most keep statistics of their own, which live use does not. `apportion.published` has them
+by name, and `simulate`, sweeps and `apportion compare` find them by it.
 
 >>> import apportion as ap
 >>> ap.published.OptimisticAllocation()

@@ -1,4 +1,4 @@
-"""What people do today: a bandit library's UCB with the whole budget on one arm, and a response curve every quarter."""
+"""What people do today: a bandit library's UCB, all on one arm, and a response curve every quarter."""
 
 import math
 from typing import Any, NamedTuple
@@ -20,8 +20,9 @@ _LEAST_PART = 0.02
 class RiverUCB(Policy):
     """The UCB of the river library as its users have it: the whole budget on the arm with the largest index.
 
-    Index: mean outcome + δ·√(2·log n / n_i), n_i how often arm i was played and n all plays (river.bandit.UCB, `delta`
-    = δ, without a reward scaler). Pooled and without context: amounts are not looked at, and nothing is divided.
+    Index: mean outcome + δ·√(2·log n / n_i), n_i how often arm i was played and n all plays (river.bandit.UCB,
+    `delta` = δ, without a reward scaler). Pooled and without context: amounts are not looked at, and nothing is
+    divided.
 
     Guarantee: log T where outcomes are of size about δ and returns are in proportion (Auer, Cesa-Bianchi and Fischer
     2002). Where it fails: returns that diminish, for which one arm is never the answer; outcomes in a unit of which δ
@@ -54,7 +55,7 @@ class RiverUCB(Policy):
 
 
 class RefitSums(NamedTuple):
-    """Of each arm, over positive outcomes: n, Σ log A, Σ log Y, Σ log² A, Σ log A·log Y; and its share in the plan."""
+    """Of each arm, over positive outcomes: n, Σ log A, Σ log Y, Σ log² A, Σ log A·log Y; its share in the plan."""
 
     count: Floats  # type: ignore[assignment]  # hides tuple.count
     amount: Floats
@@ -83,10 +84,10 @@ class QuarterlyRefit(Policy):
     """A response curve refitted every quarter: an even plan at first, then the optimum of the curve, until the next.
 
     Every `every` periods log Y is regressed on log A, an intercept per arm and one slope c for all (kept in 0.1 to
-    0.95), over all that was observed so far; the plan is then the optimal split for μ_i·A^c, no arm below a fiftieth of
-    an even share. From period to period spend varies around the plan by `variation`, as budgets do; without that the
-    curve could not be fitted at all. This is how marketing-mix models are used (Robyn, Meridian, PyMC-Marketing), made
-    as simple as it can be: no carry-over, no priors.
+    0.95), over all that was observed so far; the plan is then the optimal split for μ_i·A^c, no arm below a fiftieth
+    of an even share. From period to period spend varies around the plan by `variation`, as budgets do; without that
+    the curve could not be fitted at all. This is how marketing-mix models are used (Robyn, Meridian, PyMC-Marketing),
+    made as simple as it can be: no carry-over, no priors.
 
     Guarantee: none. Where it fails: outcomes of 0 or less have no logarithm and are left out, which biases noisy arms
     upwards; what happens within a quarter is acted on after it; old data count as much as new.

@@ -79,8 +79,8 @@ class OptimisticAllocation(Policy):
     proves that ν is larger. Jobs are given ν̲ in the order of ν̲ while the budget lasts. A job that never failed is
     given half of what it got last, as their start does; what is left over goes to all in proportion to ν̲.
 
-    Guarantee (Lattimore, Crammer and Szepesvári 2014): regret of order log² T with known T. Without a horizon t² takes
-    its place. Where it fails: outcomes other than 0 and 1 have no meaning here.
+    Guarantee (Lattimore, Crammer and Szepesvári 2014): regret of order log² T with known T. Without a horizon t²
+    takes its place. Where it fails: outcomes other than 0 and 1 have no meaning here.
 
     >>> OptimisticAllocation(horizon=1000)
     OptimisticAllocation(horizon=1000)

@@ -54,8 +54,8 @@ def _observe_total(sums: Any, arm: int, outcome: float, powers: Any) -> None:
 class NoisyBisection(Policy):
     """Two arms: the share of the first is found by bisection, from three points that are played in turn.
 
-    The total return g(x) = f₁(x) + f₂(1 − x) is concave. Of the interval that holds its best point, the points at 1/4,
-    1/2 and 3/4 are played until the means of two of them differ by more than their radii, σ√2·√(2·log t/n) each.
+    The total return g(x) = f₁(x) + f₂(1 − x) is concave. Of the interval that holds its best point, the points at
+    1/4, 1/2 and 3/4 are played until the means of two of them differ by more than their radii, σ√2·√(2·log t/n) each.
     Then the end beyond the lower one is cut off: a point of a concave function that is lower than another lies on the
     wrong side of the best one, seen from that. While none differ, all three are nearly as good as the best.
 
@@ -97,8 +97,10 @@ class NoisyBisection(Policy):
             log = math.log(period.number + 1.0)
             for one in range(POINTS):
                 for other in range(POINTS):
-                    radius = self.sigma * math.sqrt(2.0 * log) * (
-                        1.0 / math.sqrt(sums.plays[one]) + 1.0 / math.sqrt(sums.plays[other])
+                    radius = (
+                        self.sigma
+                        * math.sqrt(2.0 * log)
+                        * (1.0 / math.sqrt(sums.plays[one]) + 1.0 / math.sqrt(sums.plays[other]))
                     )
                     behind = sums.total[other] / sums.plays[other] - sums.total[one] / sums.plays[one]
                     if behind > radius:
@@ -152,11 +154,11 @@ def _observe_pair(sums: Any, arm: int, outcome: float, powers: Any) -> None:
 class GradientAscent(Policy):
     """Every arm's slope from two periods, one with a little more and one with a little less; then a step uphill.
 
-    Shares are varied by ±`variation`·n^(−1/4) in the n-th pair of periods, with signs by chance; the slope of an arm is
-    the difference of its two outcomes over that of its two amounts. Then each share x is multiplied by
+    Shares are varied by ±`variation`·n^(−1/4) in the n-th pair of periods, with signs by chance; the slope of an arm
+    is the difference of its two outcomes over that of its two amounts. Then each share x is multiplied by
     exp(`rate`/(n + 20)·x·(slope − s̄)/scale), s̄ the mean slope with weights x² and the scale the mean return per
-    unit, and all are normalised: mirror ascent on the simplex, in which noise counts alike for small and large shares,
-    with the finite differences of Kiefer and Wolfowitz (1952).
+    unit, and all are normalised: mirror ascent on the simplex, in which noise counts alike for small and large
+    shares, with the finite differences of Kiefer and Wolfowitz (1952).
 
     Fontaine, Mannor and Perchet (2020) start from stochastic gradient ascent, which needs to know how much the curves
     bend; with values instead of gradients its regret is of order √T at best, and the powers here are those of that

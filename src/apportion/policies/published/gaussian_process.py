@@ -20,10 +20,11 @@ class GaussianProcessKnapsack(Policy):
     """The returns of each arm as a Gaussian process in the amount; a knapsack over what it draws, or over its bounds.
 
     Amounts are 0, 1/N, …, 1 (`levels` = N). Each arm has a process with a squared-exponential kernel, fitted to the
-    mean outcome of every level that was tried, with its noise; length and size of the kernel are fitted anew in periods
-    2, 4, 8, … by maximum likelihood (scikit-learn), the noise from how outcomes vary within a level. `by="thompson"`
-    takes one draw of every process, `by="ucb"` mean + √β·deviation, β = 2·log(K·N·t²·π²/(6·0.05)); the best split in
-    whole levels for these is found by dynamic programming. Half of the arms' common return begins as the prior mean.
+    mean outcome of every level that was tried, with its noise; length and size of the kernel are fitted anew in
+    periods 2, 4, 8, … by maximum likelihood (scikit-learn), the noise from how outcomes vary within a level.
+    `by="thompson"` takes one draw of every process, `by="ucb"` mean + √β·deviation, β = 2·log(K·N·t²·π²/(6·0.05));
+    the best split in whole levels for these is found by dynamic programming. Half of the arms' common return begins
+    as the prior mean.
 
     From Nuara, Trovò, Gatti and Restelli (2022), *Online joint bid/daily budget optimization of Internet advertising
     campaigns* (GPTS and GPUCB, the knapsack of a day). Guarantee (theirs): regret of order √T up to the information
@@ -114,6 +115,8 @@ def _process(
     if optimiser is not None:
         sums.fitted[:, arm] = np.exp(model.kernel_.theta)
     mean, covariance = model.predict(grid[:, np.newaxis], return_cov=True)
-    root = np.linalg.cholesky(covariance + 1e-8 * np.trace(covariance) / len(grid) * np.eye(len(grid)) + 1e-10 * np.eye(len(grid)))
+    root = np.linalg.cholesky(
+        covariance + 1e-8 * np.trace(covariance) / len(grid) * np.eye(len(grid)) + 1e-10 * np.eye(len(grid))
+    )
     draw = mean + root @ rng.standard_normal(len(grid))
     return scale * mean, scale * np.sqrt(np.maximum(np.diag(covariance), 0.0)), scale * draw

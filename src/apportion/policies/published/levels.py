@@ -79,13 +79,13 @@ class DiscretisedCUCB(Policy):
     """Every amount of every arm is an arm of its own: an optimistic mean for each level, and a knapsack over them.
 
     Amounts are 0, 1/N, …, 1 (`levels` = N). The optimistic mean of arm i at amount a is X̄ + σ_i·a^b·√(6·log t/n), n
-    the outcomes at that level; with σ = 1/2, b = 0 this is √(3·log t/(2n)) for returns in [0, 1]. What was never tried
-    comes first, ties broken by chance. The best split in whole levels is found by dynamic programming, O(K·N²).
+    the outcomes at that level; with σ = 1/2, b = 0 this is √(3·log t/(2n)) for returns in [0, 1]. What was never
+    tried comes first, ties broken by chance. The best split in whole levels is found by dynamic programming, O(K·N²).
 
     From Zuo and Joe-Wong (2021), *Combinatorial multi-armed bandits for resource allocation* (CUCB-DRA; with finer
-    levels for a longer horizon CUCB-CRA). Guarantee: log T against the best split in levels, with a constant that grows
-    with K·N; against the best of all splits there is besides what the levels cost in every period. Where it fails: it
-    knows no shape, so nothing that is seen at one level says anything of another.
+    levels for a longer horizon CUCB-CRA). Guarantee: log T against the best split in levels, with a constant that
+    grows with K·N; against the best of all splits there is besides what the levels cost in every period. Where it
+    fails: it knows no shape, so nothing that is seen at one level says anything of another.
 
     >>> DiscretisedCUCB(levels=10, sigma=0.2)
     DiscretisedCUCB(levels=10, sigma=0.2)

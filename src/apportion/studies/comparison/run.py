@@ -50,8 +50,8 @@ def compare(
 ) -> Comparison:
     """Every policy in every world; `horizon` is one for all, or by the name of the world.
 
-    A policy that asks for what a world does not have (b of a world without one) does not play there. All policies of a
-    world meet the same noise. With `path` finished scores are found again.
+    A policy that asks for what a world does not have (b of a world without one) does not play there. All policies of
+    a world meet the same noise. With `path` finished scores are found again.
 
     >>> import apportion as ap
     >>> found = compare({"even": ap.Uniform()}, [Case("jobs", ap.Jobs((0.4, 0.8)))], horizon=20, runs=2, timed=False)
@@ -86,7 +86,9 @@ def microseconds(policy: Candidate, world: World) -> float:
     least = float("inf")
     for attempt in range(_REPEATS + 1):
         start = time.perf_counter()
-        simulate(policy, world, horizon=periods, replications=runs, seed=attempt, periods=1, workers=1, progress=False)
+        simulate(
+            policy, world, horizon=periods, replications=runs, seed=attempt, periods=1, workers=1, progress=False
+        )
         if attempt:  # the first one loads
             least = min(least, time.perf_counter() - start)
     return least / (periods * runs) * 1e6

@@ -1,7 +1,7 @@
 """Worlds fitted to public histories: the parameters that the package ships, with their source; not the data.
 
-All are `Moving` worlds over the law of returns: c, b, σ per arm and a path of means, a budget of 1, returns in units of
-the mean value of the best split. Those of a history were written by `entry_of(fit_world(history), …)`; those from
+All are `Moving` worlds over the law of returns: c, b, σ per arm and a path of means, a budget of 1, returns in units
+of the mean value of the best split. Those of a history were written by `entry_of(fit_world(history), …)`; those from
 published figures stand here, with what they rest on.
 """
 
@@ -59,10 +59,8 @@ def find_real_world(key: str) -> RealWorld | None:
     return next((each for each in real_worlds() if each.key == key), None)
 
 
-def entry_of(
-    fitted: FittedWorld, key: str, title: str, about: str, source: str, *, every: int = 1
-) -> dict[str, Any]:
-    """A fitted world as it stands in the file: its path at every so many periods, returns in units of the best value."""
+def entry_of(fitted: FittedWorld, key: str, title: str, about: str, source: str, *, every: int = 1) -> dict[str, Any]:
+    """A fitted world as it stands in the file: path at every so many periods, returns in units of the best value."""
     path = np.array(fitted.world.path)
     unit = float(np.mean([best_value(row, fitted.fit.c, 1.0) for row in path]))
     knots = [*range(0, len(path) - 1, every), len(path) - 1]
@@ -70,7 +68,8 @@ def entry_of(
     return {
         "key": key, "title": title, "about": about, "source": source, "arms": list(fitted.arms),
         "periods": len(path), "every": every, "c": round(fitted.fit.c, 3), "b": round(fitted.fit.b, 3),
-        "sigma": sigma, "smooth": fitted.smooth, "path": [[float(f"{m / unit:.4g}") for m in path[at]] for at in knots],
+        "sigma": sigma, "smooth": fitted.smooth,
+        "path": [[float(f"{mean / unit:.4g}") for mean in path[at]] for at in knots],
     }  # fmt: skip
 
 
@@ -84,7 +83,7 @@ def _read(entry: dict[str, Any]) -> RealWorld:
 
 
 def _still(means: Floats, b: float, c: float, noise: float) -> Moving:
-    """Means at rest, scaled to a best value of 1; one period of an even split knows an arm to `noise` of its return."""
+    """Means at rest, scaled to a best value of 1; after an even split an arm is known to `noise` of its return."""
     scaled = means / best_value(means, c, 1.0)
     even = 1.0 / len(means)
     sigma = noise * float(np.exp(np.log(scaled).mean())) * even ** (c - b)
@@ -95,7 +94,7 @@ def _still(means: Floats, b: float, c: float, noise: float) -> Moving:
 def _from_figures() -> tuple[RealWorld, ...]:
     """Worlds of which one figure is published and the rest is chosen, as `about` says."""
     smith = (
-        "Smith's law of heterogeneity in field plots (H. Fairfield Smith 1938): the variance of a yield per area falls"
+        "Smith's law of heterogeneity in field plots (Smith 1938): the variance of a yield per area falls"
         " as area^(−β), so that of a total grows as area^(2−β) and b = 1 − β/2; the median over 131 uniformity trials"
         " is b = 0.77"
     )

@@ -1,7 +1,7 @@
 """Policies × worlds at the push of a button: one comparison at a time in a process, scores in a file that all share.
 
-What is asked is all in the address of the page. Whoever looks reads the scores that are there; they are found again by
-what they depend on, so a comparison that was made before is there at once.
+What is asked is all in the address of the page. Whoever looks reads the scores that are there; they are found again
+by what they depend on, so a comparison that was made before is there at once.
 """
 
 from __future__ import annotations

@@ -19,7 +19,12 @@ from apportion.web.pages.shared import Form, page, status_of
 router = APIRouter(include_in_schema=False)
 
 PATH = "/laboratory/compare"
-_FIRST = {"policy": ["Matching", "RiverUCB", "QuarterlyRefit"], "world": ["bent", "jobs"], "horizon": "200", "runs": "5"}
+_FIRST = {
+    "policy": ["Matching", "RiverUCB", "QuarterlyRefit"],
+    "world": ["bent", "jobs"],
+    "horizon": "200",
+    "runs": "5",
+}
 
 
 @functools.cache
