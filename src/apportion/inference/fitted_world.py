@@ -114,7 +114,9 @@ def fit_world(
     sigmas, residuals = zip(*(_noise(arm, width, *exponents) for arm in arms))
     family = Gaussian() if noise == "gaussian" else Empirical.of(np.concatenate(residuals))
     base = Instance(tuple(path.mean(axis=0).tolist()), fit.b, tuple(map(float, sigmas)), fit.c, family)
-    return FittedWorld(Moving(base, path=path), tuple(fit.arms.names), budget, width, periods, fit)
+    return FittedWorld(
+        Moving(base, path=tuple(map(tuple, path.tolist()))), tuple(fit.arms.names), budget, width, periods, fit
+    )
 
 
 class _Arm(NamedTuple):

@@ -305,8 +305,8 @@ def concave_return(knots: Any, values: Any, slopes: Any, arm: int, amount: float
     while piece < len(knots) - 1 and amount > knots[piece + 1]:
         piece += 1
     if piece == len(knots) - 1:
-        return values[arm, piece]
-    return values[arm, piece] + slopes[arm, piece] * (amount - knots[piece])
+        return values[arm, piece]  # type: ignore[no-any-return]
+    return values[arm, piece] + slopes[arm, piece] * (amount - knots[piece])  # type: ignore[no-any-return]
 
 
 @kernel
@@ -436,7 +436,7 @@ def best_levels(values: Any, steps: int, levels: Any) -> float:
     for arm in range(arms - 1, -1, -1):
         levels[arm] = taken[arm, left]
         left -= levels[arm]
-    return best[steps]
+    return best[steps]  # type: ignore[no-any-return]
 
 
 class DiscountedRecord(NamedTuple):

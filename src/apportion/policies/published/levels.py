@@ -27,7 +27,8 @@ class LevelSums(NamedTuple):
 
     def take(self, arms: Any) -> "LevelSums":
         """The sums of some arms, in the order asked for."""
-        return LevelSums(*(values[:, arms] for values in self[:4]), self.unit)
+        count, total, square, fitted = (values[:, arms] for values in self[:4])
+        return LevelSums(count, total, square, fitted, self.unit)
 
 
 class Levels(NamedTuple):
@@ -37,7 +38,8 @@ class Levels(NamedTuple):
 
     def new(self, arms: int) -> LevelSums:
         """Before anything was observed."""
-        return LevelSums(*np.zeros((3, self.levels + 1, arms)), np.zeros((2, arms)), np.ones(1))
+        count, total, square = np.zeros((3, self.levels + 1, arms))
+        return LevelSums(count, total, square, np.zeros((2, arms)), np.ones(1))
 
 
 @implements(observe, LevelSums)

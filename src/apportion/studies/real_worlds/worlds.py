@@ -78,8 +78,9 @@ def _read(entry: dict[str, Any]) -> RealWorld:
     places = [*range(0, periods - 1, entry["every"]), periods - 1]
     path = np.column_stack([np.interp(np.arange(periods), places, knots[:, arm]) for arm in range(knots.shape[1])])
     base = Instance(tuple(path.mean(axis=0).tolist()), entry["b"], tuple(entry["sigma"]), entry["c"])
-    names = (entry[name] for name in ("key", "title", "about", "source"))
-    return RealWorld(*names, tuple(entry["arms"]), periods, Moving(base, path=path))
+    key, title, about, source = (entry[name] for name in ("key", "title", "about", "source"))
+    world = Moving(base, path=tuple(map(tuple, path.tolist())))
+    return RealWorld(key, title, about, source, tuple(entry["arms"]), periods, world)
 
 
 def _still(means: Floats, b: float, c: float, noise: float) -> Moving:

@@ -61,7 +61,12 @@ def offered() -> dict[str, Any]:
     """What the page can choose from."""
     names = [name for name in (*POLICIES, *PUBLISHED) if name not in _NOT_OFFERED]
     policies = [
-        {"name": name, "rule": find_policy(name).rule, "published": name in PUBLISHED, "slow": name == "Auto"}
+        {
+            "name": name,
+            "rule": find_policy(name).rule,
+            "published": name in PUBLISHED and name != "SteppedAllocation",
+            "slow": name == "Auto",
+        }
         for name in names
     ]
     worlds = [{"key": key, "title": title, "about": world.label} for key, (title, world) in neighbours().items()]
