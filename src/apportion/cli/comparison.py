@@ -39,7 +39,8 @@ def show_comparison(
     with progress_bar() as bar:
         task = bar.add_task("worlds", total=len(cases))
         found = compare(
-            chosen, cases, horizon=size["horizon"], runs=size["runs"], seed=size["seed"], workers=workers, path=None if out is None else out / DATA, command=command,
+            chosen, cases, horizon=size["horizon"], runs=size["runs"], seed=size["seed"], workers=workers,
+            path=None if out is None else out / DATA, command=command,
             on_case=lambda case: bar.advance(task),
         )  # fmt: skip
     if out is not None:
