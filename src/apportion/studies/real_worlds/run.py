@@ -86,6 +86,7 @@ def write_study(compared: Comparison, folder: Path, command: str, chosen: Sequen
         "Behind ± stands the standard error over runs. *Told* means that the policy is given c, b and every σ, which"
         " nobody has in real life; the others are told nothing. Means move as they did, smoothed; noise is Gaussian."
         " These worlds obey power laws, which is what `Auto` learns: they favour it over policies that know no shape."
+        " A quarter of `QuarterlyRefit` is 90 periods: in tables of 52 weeks or 91 days it never acts, or once."
         f" Made by `{command}`; the numbers are in `{DATA}`."
     )
     first: list[Block] = [Heading("In one table"), headline(compared.scores)._replace(caption="")]
