@@ -8,7 +8,7 @@ import pytest
 import apportion as ap
 from apportion.errors import InvalidValue
 from apportion.model.worlds import world_from_dict
-from apportion.testing import check_world
+from apportion.testing.worlds import check_best_value, check_expected, check_json, check_seed
 
 
 def history(c=0.7, b=0.5, periods=300, seed=1, skewed=False):
@@ -64,11 +64,12 @@ def test_the_residuals_own_noise_is_drawn():
     assert draws.var() == pytest.approx(1.0, abs=0.06)
     assert (draws**3).mean() > 1.0
     assert world_from_dict(json.loads(json.dumps(world.to_dict()))) == world
-    check_world(world)
+    for check in (check_best_value, check_expected, check_seed, check_json):  # compiled below
+        check(world)
 
 
 def test_a_policy_plays_in_it():
-    world = ap.world_from_history(history(periods=60)[0])
+    world = ap.world_from_history(history(periods=60)[0], noise="residuals")
     found = ap.simulate(ap.Uniform(), world, horizon=60, replications=2, seed=1, periods=1, progress=False)
     assert (found.regret.values > 0.0).all()
 

@@ -103,13 +103,13 @@ def test_the_study_of_real_worlds_and_its_headline(tmp_path):
     table = headline(found.scores)
     assert [row[0] for row in table.rows] == ["an even split", "Matching, told", "RiverUCB"]
     readme = tmp_path / "README.md"
-    readme.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
+    readme.write_text(f"before\n{BEGIN}\noutdated\n{END}\nafter\n", encoding="utf-8")
     write_headline(found, readme)
     text = readme.read_text(encoding="utf-8")
     assert text.startswith("before\n")
     assert text.endswith("after\n")
     assert "Matching, told" in text
-    assert "old" not in text
+    assert "outdated" not in text
     page = write_study(found, tmp_path, "apportion study real-worlds", chosen).read_text(encoding="utf-8")
     assert all(each.source in page for each in chosen)
     readme.write_text("nothing", encoding="utf-8")
