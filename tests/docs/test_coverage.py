@@ -258,7 +258,7 @@ def test_formulas_are_mathml_and_none_is_left_as_tex(site):
 
 def test_public_names_can_be_found_on_the_site(site):
     reader = Addresses()
-    for name in ("python", "policies", "simulation", "mathematics"):
+    for name in ("python", "policies", "published", "simulation", "mathematics"):
         reader.feed((site / "reference" / f"{name}.html").read_text(encoding="utf-8"))
     missing = [
         name

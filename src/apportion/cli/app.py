@@ -127,6 +127,43 @@ def simulate(
     run_simulation(file, out, workers, cluster, json)
 
 
+@with_table_options(before="horizon", dated=False)
+def compare(
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(help="A policy by name, 'module:Class' or 'file.py:Class'; may be given again."),
+    ] = None,
+    world: Annotated[
+        list[str] | None,
+        typer.Option(help="A world by name, 'module:Class' or 'file.py:Class'; may be given again."),
+    ] = None,
+    history: Annotated[
+        Path | None, typer.Option(help="A file with amounts and outcomes: a world fitted to it is played too.")
+    ] = None,
+    residuals: Annotated[
+        bool, typer.Option("--residuals", help="With the residuals' own noise in the world of --history.")
+    ] = False,
+    horizon: Annotated[int, typer.Option(help="Periods of each run.", min=2)] = 1_000,
+    runs: Annotated[int, typer.Option(help="Runs in every world.", min=2)] = 20,
+    seed: Annotated[int, typer.Option(help="The seed of the random numbers.", min=0)] = 1,
+    workers: Annotated[int | None, typer.Option(help="Threads on this machine; all cores by default.", min=1)] = None,
+    out: Annotated[Path | None, typer.Option(help="A folder for the page, the picture and the scores.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+    **table: Any,
+) -> None:
+    """Policies × worlds in one table: what is earned of what was possible, with standard errors, and the cost.
+
+    Ours, those published for neighbouring models, and your own. A policy that must be told b, σ or c is told the
+    truth. With a folder (--out) an interrupted run goes on where it stopped.
+
+    Example: apportion compare --policy Matching --policy RiverUCB --world bent --world jobs --horizon 200 --runs 5
+    """
+    from apportion.cli.comparison import show_comparison
+
+    size = {"horizon": horizon, "runs": runs, "seed": seed}
+    show_comparison(policy, world, history, residuals, size, workers, out, json, reading_options(table))
+
+
 GROUPS: dict[str, tuple[Any, ...]] = {
     "Campaigns": (
         new.new, campaign.split, campaign.record, campaign.amend, campaign.close, campaign.cancel,
@@ -136,7 +173,7 @@ GROUPS: dict[str, tuple[Any, ...]] = {
         files.import_, files.undo_import, files.export, files.restore, files.report, settings.check, settings.upgrade,
     ),
     "Understand": (fit, forecast.backtest, theory),
-    "Laboratory": (simulate, study.app),
+    "Laboratory": (simulate, compare, study.app),
     "Service": (serve.serve, token.app, doctor.doctor, demo),
 }  # fmt: skip
 """The commands as `apportion --help` shows them; one with others below it is an app of its own, with its name."""

@@ -36,7 +36,7 @@ def show_reproduction(quick: bool, out: Path, seed: int, as_json: bool) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
                TextColumn("left"), TimeRemainingColumn())  # fmt: skip
     # The cost of a step is known roughly, so the time left is an estimate over the last ten minutes.
-    with _progress(*columns, speed_estimate_period=600) as bar:
+    with progress_bar(*columns, speed_estimate_period=600) as bar:
         task = bar.add_task("starting", total=1.0)
         path = reproduce(
             out, sizes=QUICK if quick else FULL, seed=seed,
@@ -67,7 +67,7 @@ def show_leaderboard(
     cases = SUITE if fresh is None else fresh_suite(fresh)
     asked = _asked(quick, fresh, seed)
     path = None if out is None else out / ("suite.json" if fresh is None else "fresh.json")
-    with _progress() as bar:
+    with progress_bar() as bar:
         task = bar.add_task("cases", total=len(cases))
         board = run_leaderboard(
             cases=cases, quick=quick, seed=seed, workers=workers, path=path,
@@ -132,7 +132,7 @@ def _in_concave_worlds(
     if out is not None:
         optional.require("plot", "`--out`")  # before the work, not after it
     cases, name = (NAMED, "concave.json") if fresh is None else (drawn_cases(fresh), "concave-fresh.json")
-    with _progress() as bar:
+    with progress_bar() as bar:
         task = bar.add_task("worlds", total=len(cases))
         return scores(
             policies, cases, runs, seed, horizons, workers=workers, path=None if out is None else out / name,
@@ -146,7 +146,7 @@ def _show_ranking(found: list[Score], as_json: bool) -> None:
     if as_json:
         print(json.dumps([score._asdict() for score in found], indent=2))
         return
-    _print(ranking(found))
+    print_block(ranking(found))
 
 
 def show_robustness(quick: bool, seed: int, workers: int, out: Path | None, as_json: bool) -> None:
@@ -158,7 +158,7 @@ def show_robustness(quick: bool, seed: int, workers: int, out: Path | None, as_j
 
         path = out / DATA
     size: dict[str, Any] = {"horizon": QUICK_HORIZON, "runs": QUICK_RUNS} if quick else {}
-    with _progress() as bar:
+    with progress_bar() as bar:
         task = bar.add_task("policies under violated assumptions", total=None)
         study = run_study(
             seed=seed, workers=workers, path=path, **size,
@@ -191,7 +191,7 @@ def show_concave(
     drawn = "" if fresh is None else f" --fresh {fresh} --worlds {worlds}"
     asked = "".join(f" --policy {name}" for name in names) + f"{drawn} --runs {runs} --seed {seed}"
     command = f"apportion study concave{asked} --out {out}"
-    with _progress() as bar:
+    with progress_bar() as bar:
         task = bar.add_task("worlds", total=len(cases))
         found = scores(
             policies, cases, runs, seed, workers=workers, path=None if out is None else out / DATA, command=command,
@@ -203,7 +203,7 @@ def show_concave(
         print(json.dumps([{**score._asdict(), "missed": score.missed} for score in found], indent=2))
         return
     for block in (by_world(found), verdicts(found)):
-        _print(block)
+        print_block(block)
 
 
 def show_told(runs: int, seed: int, workers: int | None, out: Path | None, as_json: bool) -> None:
@@ -214,7 +214,7 @@ def show_told(runs: int, seed: int, workers: int | None, out: Path | None, as_js
     command = f"apportion study told --runs {runs} --seed {seed} --out {out}"
     path = None if out is None else out / TOLD_DATA
     at_rest, moving = told.grid_cases(), told.moving_cases()
-    with _progress() as bar:
+    with progress_bar() as bar:
         task = bar.add_task("worlds", total=len(at_rest) + len(moving))
         found = [
             scores(
@@ -232,7 +232,7 @@ def show_told(runs: int, seed: int, workers: int | None, out: Path | None, as_js
         print(json.dumps([score._asdict() for part in found for score in part], indent=2))
         return
     for block in (told.grid_table(found[0]), told.moving_table(found[1]), told.bars(found[0], found[1])):
-        _print(block)
+        print_block(block)
 
 
 def show_replay(
@@ -247,7 +247,7 @@ def show_replay(
     if out is not None:
         optional.require("plot", "`--out`")  # before the work, not after it
     rates = read_rates(file, arms=arms, days=days, mean_days=mean_days, **reading_options(table))
-    with _progress() as bar:
+    with progress_bar() as bar:
         task = bar.add_task("runs", total=runs * len(contestants(rates.rates)))
         study = replay(rates, kits=kits, runs=runs, seed=seed, on_run=lambda: bar.advance(task))
     if out is not None:
@@ -262,7 +262,7 @@ def show_replay(
         print(study.to_json())
         return
     for block in (found_table(study), reliability_table(study), bars(study)):
-        _print(block)
+        print_block(block)
 
 
 def _rows(study: Study) -> list[dict[str, Any]]:
@@ -277,7 +277,7 @@ def _rows(study: Study) -> list[dict[str, Any]]:
     return rows
 
 
-def _print(block: page.Table) -> None:
+def print_block(block: page.Table) -> None:
     """A table of a page on the terminal."""
     table = Table(*block.columns, title=block.caption)
     for row in block.rows:
@@ -285,6 +285,6 @@ def _print(block: page.Table) -> None:
     Console().print(table)
 
 
-def _progress(*columns: Any, **options: Any) -> Progress:
+def progress_bar(*columns: Any, **options: Any) -> Progress:
     """A bar on the terminal, if the errors go to one."""
     return Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty(), **options)

@@ -150,3 +150,29 @@ def replay(
     from apportion.cli.studies import show_replay
 
     show_replay(file, arms.split(",") if arms else None, kits, days, mean_days, runs, seed, out, json, table)
+
+
+@app.command("real-worlds")
+def real_worlds(
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(help="A policy, 'module:Class' or 'file.py:Class'; may be given again. Default: ten of them."),
+    ] = None,
+    world: Annotated[list[str] | None, typer.Option(help="One of the worlds; may be given again.")] = None,
+    runs: Runs = 20,
+    seed: Seed = 1,
+    workers: Workers = None,
+    out: Out = None,
+    readme: Annotated[Path | None, typer.Option(help="A text to write the headline table into.")] = None,
+    json: Json = False,
+) -> None:
+    """Worlds fitted to public histories: what each policy earns of what was possible, beside an even split.
+
+    US tests by state, ad placements, field trials, elasticities of clicks. The first run with Auto compiles for some
+    minutes. With a folder (--out) an interrupted run goes on where it stopped.
+
+    Example: apportion study real-worlds --policy Matching --policy QuarterlyRefit --world ads-revenue --runs 5
+    """
+    from apportion.cli.comparison import show_real_worlds
+
+    show_real_worlds(policy, world, runs, seed, workers, out, readme, json)
