@@ -1,4 +1,4 @@
-"""Charts: values under the pointer, saved as a picture and as numbers, many arms and long names; and pages on paper."""
+"""Charts: values under the pointer, saved as picture and as numbers, many arms, long names; and pages on paper."""
 
 import csv
 import io
@@ -61,7 +61,8 @@ def test_a_chart_is_saved_as_a_picture_and_as_numbers(visit, arms):
         assert head[0] == "split"
         assert {"arm 0", "arm 12", f"'{ARMS[-1]}"} <= set(head)
         cells = [cell for row in rows for cell in row[1:] if cell]
-        assert len(rows) >= 2 and len(cells) > 20
+        assert len(rows) >= 2
+        assert len(cells) > 20
         assert not any("e" in cell for cell in cells)
         if view == "shares":
             assert sum(float(cell) for cell in rows[0][1:]) == pytest.approx(100.0)
@@ -86,19 +87,26 @@ def test_values_are_shown_under_the_pointer_without_powers_of_ten(visit, arms):
 
         until(said, f"the values of {view}")
         ticks = someone.at("chart").locator(".ytick text, .xtick text").all_text_contents()
-        assert ticks and not any(mark in tick for tick in ticks for mark in "eμµkMn×")
+        assert ticks
+        assert not any(mark in tick for tick in ticks for mark in "eμµkMn×")
 
 
 def test_more_arms_than_colours_differ_by_pattern(visit, arms):
     someone = visit(arms)
     page = someone.go(arms)
     drawn(someone)
-    lines = "[...document.querySelectorAll('#chart .legendlines path')].map((one) => one.style.stroke + one.style.strokeDasharray)"
+    lines = (
+        "[...document.querySelectorAll('#chart .legendlines path')]"
+        ".map((one) => one.style.stroke + one.style.strokeDasharray)"
+    )
     until(lambda: len(page.evaluate(lines)) == 14, "the lines of the legend")
     assert len(set(page.evaluate(lines))) == 14
     choose(someone, "shares")
     expect(someone.at("chart").locator("pattern").first).to_be_attached()
-    look = "(rows) => rows.map((row) => { const s = getComputedStyle(row.querySelector('.swatch')); return s.backgroundColor + s.backgroundImage; })"
+    look = (
+        "(rows) => rows.map((row) => getComputedStyle(row.querySelector('.swatch')))"
+        ".map((style) => style.backgroundColor + style.backgroundImage)"
+    )
     assert len(set(someone.at("arm-row").evaluate_all(look))) == 14
     assert page.evaluate("getComputedStyle(document.querySelector('svg.bar .hatch-1')).fill").startswith("url(")
     accessible(page)
@@ -110,7 +118,10 @@ def test_long_names_wrap(visit, arms, width):
     page = someone.go(arms)
     drawn(someone)
     fits(page)
-    wide = "[...document.querySelectorAll('#chart .legendtext')].map((one) => one.getBoundingClientRect()).every((box) => box.right <= innerWidth)"
+    wide = (
+        "[...document.querySelectorAll('#chart .legendtext')].map((one) => one.getBoundingClientRect())"
+        ".every((box) => box.right <= innerWidth)"
+    )
     until(lambda: page.evaluate(wide), "the legend to be inside of the page")
     expect(someone.at("chart").locator(".legendtext tspan").nth(1)).to_be_attached()
 
@@ -128,7 +139,8 @@ def test_on_paper_there_is_what_to_spend_and_nothing_to_press(visit, arms):
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(22, 27, 32)"  # dark on light
     painted = page.evaluate(
         """() => { dispatchEvent(new Event("beforeprint"));
-             const there = [document.documentElement.dataset.theme, document.querySelector("#chart .legendtext").style.fill];
+             const ink = document.querySelector("#chart .legendtext").style.fill;
+             const there = [document.documentElement.dataset.theme, ink];
              dispatchEvent(new Event("afterprint"));
              return [...there, document.documentElement.dataset.theme]; }"""
     )

@@ -70,8 +70,8 @@ def overview(request: Request, user: PageReader) -> HTMLResponse:
     found = in_pages(names, page_number(request), CAMPAIGNS_PER_PAGE)
     rows = [_row(open_campaign(request, name)) for name in found.rows]
     kept = {**({"q": wanted} if wanted else {}), **({"archived": "1"} if with_archived else {})}
-    return page(request, "overview.html", user, rows=rows, total=found.total, at=found.at, pages=found.pages, shown=version,
-                away=away, with_archived=with_archived, any_at_all=any_at_all, wanted=wanted,
+    return page(request, "overview.html", user, rows=rows, total=found.total, at=found.at, pages=found.pages,
+                shown=version, away=away, with_archived=with_archived, any_at_all=any_at_all, wanted=wanted,
                 query=urlencode(kept), sums=unit_totals(rows))  # fmt: skip
 
 
@@ -83,7 +83,8 @@ def unit_totals(rows: Sequence[Row]) -> list[UnitTotal]:
     found = [
         UnitTotal(
             unit, len(own), math.fsum(row.budget for row in own if not row.archived),
-            math.fsum(row.spent_in_all for row in own if math.isfinite(row.spent_in_all)), sum(row.open for row in own),
+            math.fsum(row.spent_in_all for row in own if math.isfinite(row.spent_in_all)),
+            sum(row.open for row in own),
         )
         for unit, own in by_unit.items()
     ]  # fmt: skip

@@ -25,7 +25,7 @@ from apportion.errors import ApportionError, Conflict, InvalidValue, UnknownName
 HERE = Path(__file__).parent.parent
 STATIC = HERE / "static"
 
-# As many arms have a colour of their own; after them the colours begin anew, with a pattern (`chart.js` has the same).
+# As many arms have a colour of their own; after them the colours come again, with a pattern. `chart.js` has the same.
 COLOURS = 12
 PATTERNS = 4
 
@@ -261,7 +261,8 @@ def _templates() -> Jinja2Templates:
                                  arm_classes=arm_classes, hatch_of=hatch_of, campaign_path=campaign_path,
                                  fresh_key=fresh_key)  # fmt: skip
     templates.env.filters.update(
-        readable=readable, percent=percent, money=money, when=when, with_code=with_code, in_one=in_one, lower_first=lambda text: text[:1].lower() + text[1:],
+        readable=readable, percent=percent, money=money, when=when, with_code=with_code, in_one=in_one,
+        lower_first=lambda text: text[:1].lower() + text[1:],
         plain=plain_number, plain_percent=plain_percent, together=lambda values: side_by_side(*values),
     )  # fmt: skip
     return templates

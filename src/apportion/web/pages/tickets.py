@@ -118,7 +118,8 @@ def ticket_view(
 ) -> TicketView:
     """A ticket; `UnknownName` where there is none of that number.
 
-    Its reasons are no surer than `most_sure`. `shown` is a page of its arms: those that got something first, and only those with the words that are `wanted`.
+    Its reasons are no surer than `most_sure`.
+    `shown` is a page of its arms: those that got something first, and only those with the words that are `wanted`.
     """
     split = campaign.explain(ticket)
     split.most_sure = most_sure

@@ -90,7 +90,7 @@ export function layout(more = {}) {
   return {
     autosize: true, margin: { l: 48, r: 12, t: 12, b: 40 }, paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)", font: { family: getComputedStyle(document.body).fontFamily, color: ink, size: 13 },
-    hovermode: "x unified", dragmode: false,
+    hovermode: "x unified", hoverdistance: -1, dragmode: false, // the nearest, however far: few splits lie far apart
     hoverlabel: { bgcolor: colour("var(--card)"), bordercolor: line, font: { color: ink, size: 12 } },
     legend: { orientation: "h", y: -0.2, x: 0, yanchor: "top", traceorder: "normal", font: { color: ink, size: 12 }, itemclick: false, itemdoubleclick: false },
     xaxis: { ...axis, ...xaxis, title: { ...axis.title, text: xaxis.title || "" } },
