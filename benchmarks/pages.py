@@ -1,8 +1,8 @@
 """Speed bars of the dashboard: the page of a long campaign, as the service times it, and its size with many arms.
 
-The time is that of the whole request inside of the service, on one connection: reading, working out, rendering. A page
-is worked out anew after every write, and is quicker while nothing changes; both are measured, and the first look at
-a campaign by a service that has looked at others.
+The time is that of the whole request inside of the service, on one connection: reading, working out, rendering. A
+page is worked out anew after every write, and is quicker while nothing changes; both are measured, and the first look
+at a campaign by a service that has looked at others.
 """
 
 from __future__ import annotations

@@ -25,6 +25,10 @@ SURE = 0.95
 MOST_SURE_IN_DOUBT = 0.95
 """Where the data contradict what chances are worked out for, nobody can be surer of the best arm than this."""
 
+MOST_SURE_OF_MOVING = 0.9
+"""Nor than this where each arm moves by itself: what is said to be 99% certain then holds in nine of ten cases
+(`apportion study reliability`)."""
+
 
 class ArmStatus(NamedTuple):
     """One arm: its state (active, paused, removed), the bounds on its share, and what is believed about it.
@@ -92,12 +96,14 @@ class Status(NamedTuple):
 
     @property
     def most_sure(self) -> float:
-        """The largest chance that is told: all of it, unless a warning says that it may be wrong.
+        """The largest chance that is told: all of it, unless arms move or a warning says that it may be wrong.
 
         Where the data were not checked, and there are enough of them to be found wrong, nobody knows.
         """
         if self.health is None:
             return MOST_SURE_IN_DOUBT if self.period >= LEAST_PERIODS else 1.0
+        if any(finding.kind == "drift" for finding in self.health.findings):
+            return MOST_SURE_OF_MOVING
         return MOST_SURE_IN_DOUBT if self.doubts else 1.0
 
     @property

@@ -63,9 +63,9 @@ def picture(study: ReliabilityStudy) -> Figure:
 def _blocks(study: ReliabilityStudy, command: str) -> Iterator[Block]:
     yield Text(
         f"{study.worlds} worlds of each kind, {study.arms} arms, {study.days} days, {study.kits:,} whole units a day;"
-        " every unit succeeds with the rate of its arm on that day, and `Auto` splits, told nothing. *Said* is the mean"
-        " of P(best) in a bin, *happened* how often the arm had the highest rate on the next day, with its standard"
-        f" error over worlds. Made by `{command}`; the numbers are in `{DATA}`."
+        " every unit succeeds with the rate of its arm on that day, and `Auto` splits, told nothing. *Said* is the"
+        " mean of P(best) in a bin, *happened* how often the arm had the highest rate on the next day, with its"
+        f" standard error over worlds. Made by `{command}`; the numbers are in `{DATA}`."
     )
     yield Picture(PICTURE, "How often the arm was best, against P(best).", lambda: picture(study))
     for table in (summary_table(study), reliability_table(study)):

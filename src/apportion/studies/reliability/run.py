@@ -1,4 +1,4 @@
-"""Playing `Auto` in drawn worlds day by day: what P(best) said of every arm, and whether it was the best the next day."""
+"""Playing `Auto` in drawn worlds day by day: what P(best) said of every arm, and whether it was the best then."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def reliability(
     make: Callable[..., Allocator] | None = None,
     on_world: Callable[[], None] = lambda: None,
 ) -> ReliabilityStudy:
-    """So many worlds of every kind, each played once with whole units; `make` makes the allocator, `Auto` by default."""
+    """So many worlds of every kind, each played once with whole units; `make`: the allocator, `Auto` if None."""
     count, length = whole("worlds", worlds, low=2), whole("days", days, low=FIRST_DAY + 2)
     size = whole("kits", kits, low=ARMS)
     names = tuple(f"arm {index}" for index in range(ARMS))
