@@ -16,6 +16,7 @@ from apportion.campaigns.tables import status_rows
 from apportion.client import rebuild
 from apportion.web.app import create_app
 from apportion.web.pages.campaign import leading
+from apportion.web.pages.setting_fields import current_fields
 
 ARMS = ("search", "social")
 
@@ -139,6 +140,19 @@ def test_nobody_is_surer_of_the_best_arm_than_moving_returns_allow(sqlite):
     assert '&gt;90% likely the best; <a href="#health" data-testid="doubt">in doubt</a>' in page
     assert 'Ranges and chances may be wrong: <a href="#health">returns move over time</a>.' in page
     assert "&gt;99.9%" not in page
+
+
+def test_what_is_learned_is_no_value_of_a_field_and_statistics_stand_behind_a_click(bent, sqlite):
+    fields = {field.name: field for field in current_fields(bent.status())}
+    assert fields["c"].value == ""
+    assert fields["c"].placeholder.startswith("learned: 0.")
+    page = TestClient(create_app(sqlite), base_url="http://127.0.0.1").get(f"/campaigns/{bent.name}").text
+    before, behind = page.split('<details id="statistics"')
+    assert 'name="growth"' in before
+    assert 'name="half_life"' in behind
+    bent.change(c=0.7)
+    fields = {field.name: field for field in current_fields(bent.status())}
+    assert fields["c"].value == "0.7"
 
 
 def test_too_many_arms_are_not_read():

@@ -32,8 +32,6 @@ class Split(Table):
 
     date: str | None = None
     """The date of the period, in a campaign."""
-    one: str = "unit"
-    """One of what the budget is counted in, in a campaign: 'EUR', 'kit'."""
     most_sure: float = 1.0
     """The largest chance that reasons tell: less where the data are in doubt."""
 
@@ -126,9 +124,9 @@ class Split(Table):
             return "No outcome yet: it gets a share to be tried." if share > 0 else "No outcome yet: not its turn."
         probability = belief.probability_best
         best = "" if math.isnan(probability) else f", {chance(probability, self.most_sure)} likely to be the best"
-        of, next_unit = f"per {self.one}", ""
+        of, next_unit = "per unit", ""
         if self.beliefs.c < 1.0:  # what an arm is worth shows in its next unit, not only in being the best
-            of = f"for the first {self.one}"
+            of = "for the first unit"
             if share > 0.0:
                 verb = "costs" if self.beliefs.minimise else "returns"
                 next_unit = f": at this amount the next {verb} {readable(belief.marginal)}"

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from apportion._common import validation
 from apportion._common.dates import period_date
-from apportion._common.formatting import one_of
 from apportion._common.tables import Source
 from apportion.allocation.arms import Arm, by_name
 from apportion.allocation.beliefs import Beliefs
@@ -152,7 +151,7 @@ class Campaign(CampaignVerbs):
             allocator = transaction.state.allocator
             decision = allocator.decide(amount)
             split = allocator.explain(decision)
-            split.one, split.unspent = one_of(transaction.state.settings.unit), unspent_tickets(transaction.state)
+            split.unspent = unspent_tickets(transaction.state)
             allocator.commit(decision)
             event = transaction.append("split", {**decision.to_payload(), **dated}, split.ticket, key)
             split.date = event.period_date

@@ -12,7 +12,6 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from apportion._common import validation
-from apportion._common.formatting import one_of
 from apportion.allocation.saved_state import OutdatedState
 from apportion.allocation.split import Split
 from apportion.campaigns.events import Event, intact, now
@@ -214,7 +213,7 @@ class Transactions:
         with intact(event.number):
             split = before.explain(before.decision_from(event.payload))
             split.date = event.period_date
-            split.one, split.unspent = one_of(state.settings.unit), unspent_tickets(state)
+            split.unspent = unspent_tickets(state)
             return split
 
     def _refresh(self, transaction: Transaction) -> None:
