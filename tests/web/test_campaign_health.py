@@ -133,16 +133,20 @@ def test_nobody_is_surer_of_the_best_arm_than_moving_returns_allow(sqlite):
     assert status.most_sure == 0.9
     assert [row[-1] for row in status_rows(status).rows] == [">90%", "<10%", ""]
     assert leading(status).chance == ">90%"
-    assert status.doubts == ("Returns move over time",)
+    assert status.doubts == ("Returns move over time", "Some arms vary much more than others")
     unchecked = campaign.status(health=False)
     assert (unchecked.most_sure, unchecked.doubts) == (0.95, ())
     page = TestClient(create_app(sqlite), base_url="http://127.0.0.1").get("/campaigns/moving").text
     assert '&gt;90% likely the best; <a href="#health" data-testid="doubt">in doubt</a>' in page
-    assert 'Ranges and chances may be wrong: <a href="#health">returns move over time</a>.' in page
+    told = "returns move over time; some arms vary much more than others"
+    assert f'Ranges and chances may be wrong: <a href="#health">{told}</a>.' in page
     assert "&gt;99.9%" not in page
 
 
 def test_what_is_learned_is_no_value_of_a_field_and_statistics_stand_behind_a_click(bent, sqlite):
+    fields = {field.name: field for field in current_fields(bent.status())}
+    assert fields["c"].value == "1"
+    bent.change(policy="Auto")
     fields = {field.name: field for field in current_fields(bent.status())}
     assert fields["c"].value == ""
     assert fields["c"].placeholder.startswith("learned: 0.")

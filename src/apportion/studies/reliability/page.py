@@ -33,7 +33,8 @@ def summary_table(study: ReliabilityStudy) -> Table:
     for kind in KINDS:
         sure = [each for each in study.of(kind) if each.said > 0.9]
         cases = sum(each.cases for each in sure)
-        said, happened = (sum(each.cases * each[at] for each in sure) / cases if cases else None for at in (1, 2))
+        said = sum(each.cases * each.said for each in sure) / cases if cases else None
+        happened = sum(each.cases * each.happened for each in sure) / cases if cases else None
         rows.append([kind, study.gap(kind), said, happened, cases])
     columns = ["worlds", "mean |said − happened|", "said, where above 90%", "happened then", "cases"]
     return Table("In short", columns, rows)

@@ -66,7 +66,7 @@ def overview(request: Request, user: PageReader) -> HTMLResponse:
     wanted = request.query_params.get("q", "").strip()[:200]
     if not with_archived:
         names = in_use
-    names = [name for name in names if matches(name, wanted)]
+    names = tuple(name for name in names if matches(name, wanted))
     found = in_pages(names, page_number(request), CAMPAIGNS_PER_PAGE)
     rows = [_row(open_campaign(request, name)) for name in found.rows]
     kept = {**({"q": wanted} if wanted else {}), **({"archived": "1"} if with_archived else {})}
