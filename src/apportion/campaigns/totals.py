@@ -109,10 +109,12 @@ class Totals:
             self._open[event.ticket] = ticket = TicketTotals()
         else:
             known = self._open.get(event.ticket)
-            if known is None or event.kind not in ("outcome", "amended"):
+            if known is None or event.kind not in ("outcome", "amended", "cancelled"):
                 return False
             ticket = known
         named = dict.fromkeys((*event.payload.get("outcomes", ()), *event.payload.get("amounts", ())))
+        if event.kind == "cancelled":
+            named = dict.fromkeys(ticket.arms)
         self._add(ticket, named, -1)
         ticket.take(event)
         self._add(ticket, named, 1)

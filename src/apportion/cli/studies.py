@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
-from apportion._common import optional
+from apportion._common import optional, validation
 from apportion.cli.table_options import reading_options
 from apportion.policies import find_policy
 from apportion.reporting.html import shown
@@ -26,6 +26,8 @@ from apportion.studies.page import with_error
 from apportion.studies.robustness import BY_KEY, POLICIES, WORLDS, Study, run_study
 from apportion.studies.robustness.findings import verdict
 from apportion.studies.robustness.run import QUICK_HORIZON, QUICK_RUNS
+
+PICTURES = (".png", ".svg", ".pdf")
 
 
 def show_reproduction(quick: bool, out: Path, seed: int, as_json: bool) -> None:
@@ -262,6 +264,36 @@ def show_replay(
         print(study.to_json())
         return
     for block in (found_table(study), reliability_table(study), bars(study)):
+        print_block(block)
+
+
+def show_reliability(
+    worlds: int, days: int, kits: int, seed: int, plot: Path | None, out: Path | None, as_json: bool
+) -> None:
+    """Play the drawn worlds; `plot` gets the picture, `out` data, page and picture."""
+    from apportion.studies.reliability import reliability
+    from apportion.studies.reliability.page import picture, reliability_table, summary_table, write_study
+    from apportion.studies.reliability.worlds import KINDS
+
+    if plot is not None or out is not None:
+        optional.require("plot", "`--out`" if plot is None else "`--plot`")  # before the work, not after it
+    if plot is not None and plot.suffix.lower() not in PICTURES:
+        raise validation.refuse("plot", f"a file that ends with {', '.join(PICTURES)}", plot.name)
+    with progress_bar() as bar:
+        task = bar.add_task("worlds", total=worlds * len(KINDS))
+        study = reliability(worlds=worlds, days=days, kits=kits, seed=seed, on_world=lambda: bar.advance(task))
+    if out is not None:
+        size = f"--worlds {worlds} --days {days} --kits {kits} --seed {seed}"
+        write_study(study, out, f"apportion study reliability {size} --out {out}")
+    if plot is not None:
+        from apportion.reporting.figures.style import picture_style
+
+        with picture_style():
+            picture(study).savefig(plot, dpi=150)
+    if as_json:
+        print(study.to_json())
+        return
+    for block in (summary_table(study), reliability_table(study)):
         print_block(block)
 
 

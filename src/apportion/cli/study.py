@@ -176,3 +176,24 @@ def real_worlds(
     from apportion.cli.comparison import show_real_worlds
 
     show_real_worlds(policy, world, runs, seed, workers, out, readme, json)
+
+
+@app.command()
+def reliability(
+    worlds: Annotated[int, typer.Option(help="Worlds of every kind.", min=2)] = 20,
+    days: Annotated[int, typer.Option(help="Days in every world.", min=12)] = 150,
+    kits: Annotated[int, typer.Option(help="Whole units a day.", min=5)] = 500,
+    seed: Seed = 1,
+    plot: Annotated[Path | None, typer.Option(help="A file for the picture: .png, .svg or .pdf.")] = None,
+    out: Out = None,
+    json: Json = False,
+) -> None:
+    """Whether P(best) is what it says: how often the arm that Auto calls the best was so, in simulated worlds.
+
+    Returns that stand still, drift, jump, or have a season.
+
+    Example: apportion study reliability --worlds 5 --plot reliability.png
+    """
+    from apportion.cli.studies import show_reliability
+
+    show_reliability(worlds, days, kits, seed, plot, out, json)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -26,14 +26,18 @@ from apportion.errors import ApportionError, Conflict, InvalidValue, UnknownName
 HERE = Path(__file__).parent.parent
 STATIC = HERE / "static"
 
-# As many arms have a colour of their own; after them the colours begin anew, and the names tell them apart.
-COLOURS = 7
+# As many arms have a colour of their own; after them the colours come again, with a pattern. `chart.js` has the same.
+COLOURS = 12
+PATTERNS = 4
 
 FLASH_COOKIE = "apportion_flash"
 FLASH_LONGEST = 1200
 FLASH_SECONDS = 30
 
 Typed = Mapping[str, str]
+
+# The parameters of the addresses of pages.
+_PARAMETERS = ("q", "archived", "find", "page", "board", "arms", "rows")
 
 
 async def _form(request: Request) -> AsyncIterator[FormData]:
@@ -119,10 +123,16 @@ def campaign_path(name: str, *more: Any) -> str:
     return "/".join(("/campaigns", *(quote(str(part), safe="") for part in (name, *more))))
 
 
-def page_number(request: Request) -> int:
+def page_number(request: Request, name: str = "page") -> int:
     """Which page of a list is asked for; 1 where none is, or what is no number."""
-    wanted = request.query_params.get("page", "1")
-    return int(wanted) if wanted.isascii() and wanted.isdigit() else 1
+    wanted = request.query_params.get(name, "1")
+    return int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 10 else 1
+
+
+def other_parameters(request: Request, *names: str) -> str:
+    """What else the address says, for links that must go on saying it: all known parameters but these."""
+    kept = {name: value for name, value in request.query_params.items() if name in _PARAMETERS and name not in names}
+    return urlencode(kept)
 
 
 def fresh_key() -> str:
@@ -201,6 +211,23 @@ def when(moment: str | None) -> str:
     return (moment or "–")[:16].replace("T", " ")
 
 
+def arm_classes(index: int | None) -> str:
+    """The classes that give an arm its colour and pattern: any two of the first 48 differ. None: no arm of its own.
+
+    >>> arm_classes(3), arm_classes(15), arm_classes(None)
+    ('arm-3', 'arm-3 pattern-1', 'arm-others')
+    """
+    if index is None:
+        return "arm-others"
+    pattern = hatch_of(index)
+    return f"arm-{index % COLOURS}" + (f" pattern-{pattern}" if pattern else "")
+
+
+def hatch_of(index: int | None) -> int:
+    """Which pattern lies over the colour of an arm; 0 for none."""
+    return 0 if index is None else index // COLOURS % PATTERNS
+
+
 def with_code(sentence: str) -> Markup:
     """A sentence with `commands` set as code; everything is escaped."""
     parts = sentence.split("`")
@@ -235,10 +262,11 @@ def _templates() -> Jinja2Templates:
     templates = Jinja2Templates(HERE / "templates")
     templates.env.trim_blocks = templates.env.lstrip_blocks = True
     templates.env.globals.update(static=static, plotly=PLOTLY_URL, plotly_style_ids=style_ids,
-                                 colours=COLOURS, campaign_path=campaign_path,
+                                 arm_classes=arm_classes, hatch_of=hatch_of, campaign_path=campaign_path,
                                  fresh_key=fresh_key)  # fmt: skip
     templates.env.filters.update(
         readable=readable, percent=percent, money=money, when=when, with_code=with_code, in_one=in_one,
+        lower_first=lambda text: text[:1].lower() + text[1:],
         plain=plain_number, plain_percent=plain_percent, together=lambda values: side_by_side(*values),
     )  # fmt: skip
     return templates

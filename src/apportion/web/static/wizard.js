@@ -1,6 +1,6 @@
 // The wizard without reloading: more rows and a preview in place. The same form works without any of this.
 
-import { band, colour, draw, readable, shareAreas } from "./chart.js";
+import { armClasses, band, colour, draw, readable, shareAreas } from "./chart.js";
 
 const form = document.querySelector("form.wizard");
 const rows = document.getElementById("arm-rows");
@@ -9,7 +9,7 @@ document.getElementById("add-row").addEventListener("click", (event) => {
   event.preventDefault();
   const row = rows.lastElementChild.cloneNode(true);
   const index = rows.children.length;
-  row.querySelector(".swatch").className = `swatch arm-${index % 7}`;
+  row.querySelector(".swatch").className = `swatch ${armClasses(index)}`;
   for (const field of row.querySelectorAll("input")) {
     field.value = "";
     field.setAttribute("value", "");
