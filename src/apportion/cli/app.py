@@ -11,7 +11,7 @@ import typer
 
 from apportion._common import optional
 from apportion._version import __version__
-from apportion.cli import arms, campaign, campaigns, doctor, files, forecast, serve, settings, study, token
+from apportion.cli import arms, campaign, campaigns, doctor, files, forecast, plan, serve, settings, study, token
 from apportion.cli.refusals import Commands
 from apportion.cli.table_options import reading_options, with_table_options
 from apportion.errors import ApportionError, InvalidValue
@@ -134,7 +134,7 @@ for command in (
     campaign.new, campaign.split, campaign.record, campaign.amend, campaign.close, campaign.cancel,
     campaign.status, campaign.history, settings.settings, settings.check, settings.upgrade, arms.arms,
     files.export, files.restore, files.report, files.import_, files.undo_import,
-    forecast.forecast, forecast.backtest, serve.serve,
+    plan.plan, forecast.forecast, forecast.backtest, serve.serve,
     doctor.doctor,
 ):  # fmt: skip
     app.command(command.__name__.rstrip("_").replace("_", "-"))(command)
