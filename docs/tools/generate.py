@@ -24,7 +24,7 @@ NOTE = "<!-- Written by docs/tools/generate.py from the program itself: change i
 COMMAND_GROUPS = {
     "Run a campaign": ("new", "split", "record", "status", "history", "amend", "close", "cancel", "arms", "settings"),
     "Files and pages": ("import", "undo-import", "export", "restore", "report"),
-    "Forecast and backtest": ("forecast", "backtest", "fit"),
+    "Plan, forecast and backtest": ("plan", "forecast", "backtest", "fit"),
     "Look after it": ("campaigns", "check", "upgrade", "doctor"),
     "Serve a team": ("serve", "token"),
     "The laboratory": ("demo", "theory", "simulate", "leaderboard", "robustness", "study", "reproduce"),
