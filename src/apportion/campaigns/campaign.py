@@ -18,7 +18,14 @@ from apportion.allocation.split import Split
 from apportion.allocation.tickets import Ticket
 from apportion.campaigns import lifecycle, undo
 from apportion.campaigns.check import Check, compare
-from apportion.campaigns.creation import add_campaign, campaign_name, creation_payload, divisible_budget, new_arm_name
+from apportion.campaigns.creation import (
+    add_campaign,
+    campaign_name,
+    creation_payload,
+    divisible_budget,
+    most_arms,
+    new_arm_name,
+)
 from apportion.campaigns.events import Event, now
 from apportion.campaigns.history import History, lines
 from apportion.campaigns.plausible import SeenOutcomes
@@ -243,6 +250,7 @@ class Campaign(CampaignVerbs):
             allocator = transaction.state.allocator
             if action == "add" and arm not in allocator.indices:
                 new_arm_name("name", arm)
+                most_arms(len(allocator.indices) + 1)
             before = allocator.all_arms
             transaction.state.change_arm(action, arm, minimum, maximum, sigma)
             if allocator.all_arms != before:

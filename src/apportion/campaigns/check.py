@@ -5,6 +5,7 @@ import math
 from typing import Any, NamedTuple
 
 from apportion.allocation.saved_state import OutdatedState
+from apportion.campaigns.events import DAMAGE
 from apportion.campaigns.state import CampaignState
 from apportion.campaigns.storage.session import Session
 from apportion.errors import ApportionError
@@ -55,7 +56,7 @@ def compare(session: Session, campaign: int) -> tuple[Check, CampaignState | Non
                     if not _near(rebuilt, snapshot):
                         message = f"The snapshot after event {number} does not agree with the events."
                         return Check(False, number, state.allocator.period, compared, False, message), state
-    except (ApportionError, LookupError, ValueError, TypeError) as error:
+    except (ApportionError, *DAMAGE) as error:
         message = f"Event {number + 1} cannot be repeated: {error}"
         return Check(False, number, 0, compared, False, message), None
     if state is None:

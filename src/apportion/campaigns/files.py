@@ -9,8 +9,10 @@ from typing import Any
 
 from apportion._common import parsing, validation
 from apportion.campaigns.campaign import Campaign
-from apportion.campaigns.events import DAMAGE, KINDS, Event
+from apportion.campaigns.creation import add_campaign
+from apportion.campaigns.events import DAMAGE, Event, require_sound
 from apportion.campaigns.history import Line
+from apportion.campaigns.restoring import Restoring
 from apportion.campaigns.storage.address import Address
 from apportion.campaigns.storage.store import open_store
 from apportion.campaigns.transactions import is_write_key, write_key
@@ -22,8 +24,6 @@ VERSION = 1
 LOG_COLUMNS = ("number", "at", "kind", "ticket", "key", "arm", "amount", "outcome", "details")
 HISTORY_COLUMNS = ("ticket", "date", "arm", "advised", "amount", "outcome", "state", "recorded")
 NO_DATA = "no data"
-
-LONGEST_MOMENT = 40
 
 
 def export(campaign: Campaign, kind: str = "json") -> str:
@@ -44,13 +44,17 @@ def export_json(campaign: Campaign) -> str:
 def restore_json(text: str, *, db: Address = None, name: str | None = None, key: str | None = None) -> Campaign:
     """The campaign that `export_json` wrote, under its own name or another; done once under a key."""
     with _undamaged("campaign"):
-        content = json.loads(text)
+        content = json.loads(text, parse_constant=_no_number)
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise IncompatibleState("This is not an exported campaign.")
         if content.get("version") != VERSION:
             raise IncompatibleState(f"`version` of the export must be {VERSION}; got {content.get('version')!r}.")
         events = [Event(**event) for event in content["events"]]
         return _restore(events, name or content["name"], db, key)
+
+
+def _no_number(given: str) -> float:
+    raise ValueError(f"{given} is no number")
 
 
 @contextmanager
@@ -68,30 +72,26 @@ def _restore(events: list[Event], name: str, db: Address, key: str | None = None
     if not events:
         raise IncompatibleState("The exported campaign is damaged: it has no events.")
     for number, event in enumerate(events, 1):
-        sound = (
-            event.number == number
-            and event.kind in KINDS
-            and isinstance(event.payload, dict)
-            and isinstance(event.at, str)
-            and len(event.at) <= LONGEST_MOMENT
-            and event.at.isprintable()
-            and is_write_key(event.key)
-            and (event.ticket is None or validation.is_whole(event.ticket))
-        )
-        if not sound:
-            raise IncompatibleState(f"The exported campaign is damaged at event {number}.")
+        require_sound(event, number)
+        if not is_write_key(event.key):
+            raise IncompatibleState(f"The exported campaign is damaged at event {number}: its key cannot be one.")
     if write_key(key) is None:
-        return Campaign._begin(open_store(db), name, events)
+        return _begin(db, name, events)
     if any(event.key == key for event in events[1:]):
         raise Conflict(f"The key '{key}' was used before for something else.")
     keyed = [events[0]._replace(key=key), *events[1:]]  # the beginning, in this database, is this restoring
     try:
-        return Campaign._begin(open_store(db), name, keyed)
+        return _begin(db, name, keyed)
     except Conflict:
         known = Campaign.open(name, db)
         if known.events(limit=len(keyed)) != keyed:
             raise
         return known
+
+
+def _begin(db: Address, name: str, events: list[Event]) -> Campaign:
+    store = open_store(db)
+    return Campaign(store, add_campaign(store, name, events, Restoring()), name)
 
 
 # Everything, to CSV and back
@@ -138,7 +138,7 @@ def _events(rows: Iterable[dict[str, str]]) -> Iterator[Event]:
         if row["details"]:
             if event is not None:
                 yield event
-            payload = json.loads(row["details"])
+            payload = json.loads(row["details"], parse_constant=_no_number)
             payload.update({part: {} for part in payload.pop("has")})
             ticket = int(row["ticket"]) if row["ticket"] else None
             event = Event(int(row["number"]), row["at"], row["kind"], ticket, payload, row["key"] or None)

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query, Request
 
 from apportion._common import validation
 from apportion.campaigns.campaign import Campaign
+from apportion.campaigns.summary import summary_content
 from apportion.errors import InvalidValue
 from apportion.policies.registry import policy_from_plain
 from apportion.web.api import requests, responses
@@ -61,14 +62,8 @@ def summary(request: Request, name: str, version: int) -> dict[str, Any]:
     """A campaign's state at a glance; worked out again only when it has changed."""
     cached: dict[str, tuple[int, dict[str, Any]]] = request.app.state.summaries
     if name not in cached or cached[name][0] != version:
-        status = open_campaign(request, name).status(health=False)
-        row = {
-            "campaign": name, "archived": status.archived, "period": status.period, "leader": status.leader,
-            "open_tickets": len(status.open_tickets), "budget": status.settings.budget, "unit": status.settings.unit,
-            "spent": status.spent, "returned": status.returned, "return_so_far": status.return_so_far,
-            "expected_regret_per_period": status.expected_regret, "events": status.version,
-        }  # fmt: skip
-        cached[name] = (status.version, row)
+        row = summary_content(open_campaign(request, name), version)
+        cached[name] = (row["events"], row)
     return cached[name][1]
 
 

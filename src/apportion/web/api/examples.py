@@ -75,6 +75,7 @@ STATUS: dict[str, Any] = {
 SUMMARY: dict[str, Any] = {
     "campaign": "ads", "archived": False, "period": 7, "leader": "search", "open_tickets": 1,
     "budget": 5000.0, "unit": "EUR", **TOTAL, "expected_regret_per_period": 121.5, "events": 14,
+    "broken": None,
 }  # fmt: skip
 CAMPAIGNS: dict[str, Any] = {"campaigns": [SUMMARY], "next": None}
 LINE: dict[str, Any] = {

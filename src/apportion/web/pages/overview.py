@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from apportion.campaigns.campaign import Campaign
+from apportion.campaigns.summary import readable_status
 from apportion.web.api.campaigns import checksum
 from apportion.web.guard.users import PageReader
 from apportion.web.pages.campaign import Leading, leading
@@ -25,16 +26,18 @@ class Row(NamedTuple):
     """One campaign in the list; None where there is not enough data."""
 
     name: str
-    archived: bool
-    period: int
-    budget: float
-    unit: str | None
-    leading: Leading | None
-    open: int
-    regret: float | None
-    shares: Bar
-    spent: float
-    date: str | None
+    archived: bool = False
+    period: int = 0
+    budget: float | None = None
+    unit: str | None = None
+    leading: Leading | None = None
+    open: int = 0
+    regret: float | None = None
+    shares: Bar = ()
+    spent: float = 0.0
+    date: str | None = None
+    broken: str | None = None
+    """Why the campaign cannot be read, in a sentence; the rest is empty then."""
 
 
 @router.get("/")
@@ -56,7 +59,9 @@ def overview(request: Request, user: PageReader) -> HTMLResponse:
 
 
 def _row(campaign: Campaign) -> Row:
-    status = campaign.status(health=False)
+    status = readable_status(campaign)
+    if isinstance(status, str):
+        return Row(campaign.name, broken=status)
     lines = list(campaign.history(status.period, status.period)) if status.period else []
     indices = arm_indices(arm.name for arm in status.arms)
     return Row(
