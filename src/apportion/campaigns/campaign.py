@@ -26,7 +26,7 @@ from apportion.campaigns.creation import (
     most_arms,
     new_arm_name,
 )
-from apportion.campaigns.events import Event, now
+from apportion.campaigns.events import Event, new_event
 from apportion.campaigns.history import History, lines
 from apportion.campaigns.plausible import SeenOutcomes
 from apportion.campaigns.protocol import CampaignVerbs, Key
@@ -103,7 +103,7 @@ class Campaign(CampaignVerbs):
             content["asked"] = request_digest("created", None, asked)
         store = open_store(db)
         try:
-            return cls._begin(store, title, [Event(1, now(), "created", None, content, write_key(key))])
+            return cls._begin(store, title, [new_event(1, "created", content, key=write_key(key))])
         except Conflict:
             if title not in cls.names(db, archived=True):  # refused, but not for its name
                 raise

@@ -14,7 +14,7 @@ from apportion.allocation.allocator import Allocator
 from apportion.allocation.feasible import amounts as feasible_amounts
 from apportion.allocation.noise_levels import in_order, sigma_by_name
 from apportion.allocation.outcomes import budget_amount
-from apportion.campaigns.events import DAMAGE, Event, now
+from apportion.campaigns.events import DAMAGE, Event, new_event
 from apportion.campaigns.settings import SETTINGS
 from apportion.campaigns.state import ALLOCATOR_SETTINGS, CampaignState, resolution_of
 from apportion.campaigns.storage.store import Store
@@ -94,7 +94,7 @@ def add_campaign(store: Store, name: str, events: list[Event], outside: EventChe
     state = _rebuilt(events, outside)
     if state.name is not None and state.name != title:  # it was renamed in its first life
         payload = {"name": title, "old": state.name}
-        events = [*events, Event(state.number + 1, now(), "renamed", None, payload)]
+        events = [*events, new_event(state.number + 1, "renamed", payload)]
         state.apply(events[-1])
     with store.writing() as session:
         identity = session.add_campaign(title, events[0].at)

@@ -31,6 +31,7 @@ import numpy as np
 from apportion._common import validation
 from apportion._common.dates import period_date
 from apportion.allocation.tickets import Ticket
+from apportion.campaigns.actor import LONGEST_ACTOR, LONGEST_REQUEST, actor
 from apportion.errors import ApportionError, IncompatibleState, InvalidValue
 
 # What reading something damaged raises, whatever is wrong with it.
@@ -192,6 +193,10 @@ class Event(NamedTuple):
     ticket: int | None
     payload: dict[str, Any]
     key: str | None = None
+    actor: str | None = None
+    """Who did it: a token, or a user of the machine; None where an older release wrote it."""
+    request: str | None = None
+    """The id of the request it was done by; None where there was none."""
 
     @property
     def period_date(self) -> str:
@@ -202,6 +207,13 @@ class Event(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         return self._asdict()
+
+
+def new_event(
+    number: int, kind: str, payload: dict[str, Any], ticket: int | None = None, key: str | None = None
+) -> Event:
+    """Something that happens now, done by whoever is acting."""
+    return Event(number, now(), kind, ticket, payload, key, *actor())
 
 
 def now() -> str:
@@ -228,6 +240,11 @@ def require_sound(event: Event, number: int) -> None:
             validation.whole("ticket", event.ticket, low=1, high=2**62)
         elif event.ticket is not None:
             raise validation.refuse("ticket", f"none for an event of the kind '{event.kind}'", event.ticket)
+        for name, longest in (("actor", LONGEST_ACTOR), ("request", LONGEST_REQUEST)):
+            value = getattr(event, name)
+            maybe(text)(name, value)
+            if value is not None and len(value) > longest:
+                raise validation.refuse(name, f"text of at most {longest} characters", value)
         plain("payload", event.payload)
         require_fields(event.payload, PAYLOADS[event.kind])
     except (ApportionError, *DAMAGE) as error:

@@ -21,8 +21,9 @@ from apportion.errors import ApportionError, Conflict, IncompatibleState
 FORMAT = "apportion.campaign"
 VERSION = 1
 
-LOG_COLUMNS = ("number", "at", "kind", "ticket", "key", "arm", "amount", "outcome", "details")
-HISTORY_COLUMNS = ("ticket", "date", "arm", "advised", "amount", "outcome", "state", "recorded")
+LOG_COLUMNS = ("number", "at", "kind", "ticket", "key", "arm", "amount", "outcome", "details", "actor", "request")
+OLDER_LOG_COLUMNS = LOG_COLUMNS[:-2]  # before events said who did it
+HISTORY_COLUMNS = ("ticket", "date", "arm", "advised", "amount", "outcome", "state", "recorded", "by")
 NO_DATA = "no data"
 
 
@@ -112,7 +113,8 @@ def export_log(campaign: Campaign) -> str:
             if outcomes and name in outcomes:
                 outcome = NO_DATA if outcomes[name] is None else repr(outcomes[name])
             head = (event.number, event.at, event.kind, "" if event.ticket is None else event.ticket, event.key or "")
-            rows.append((*head, name, amount, outcome, details))
+            who = (event.actor or "", event.request or "") if details else ("", "")
+            rows.append((*head, name, amount, outcome, details, *who))
             details = ""
     return _csv_text(rows)
 
@@ -127,7 +129,7 @@ def restore_log(text: str, *, name: str, db: Address = None, key: str | None = N
     """The campaign that `export_log` wrote, under a name; done once under a key."""
     with _undamaged("log"):
         rows = csv.DictReader(io.StringIO(text))
-        if tuple(rows.fieldnames or ()) != LOG_COLUMNS:
+        if tuple(rows.fieldnames or ()) not in (LOG_COLUMNS, OLDER_LOG_COLUMNS):
             raise IncompatibleState("This is not the exported log of a campaign.")
         return _restore(list(_events(rows)), name, db, key)
 
@@ -141,7 +143,8 @@ def _events(rows: Iterable[dict[str, str]]) -> Iterator[Event]:
             payload = json.loads(row["details"], parse_constant=_no_number)
             payload.update({part: {} for part in payload.pop("has")})
             ticket = int(row["ticket"]) if row["ticket"] else None
-            event = Event(int(row["number"]), row["at"], row["kind"], ticket, payload, row["key"] or None)
+            who = (row.get("actor") or None, row.get("request") or None)
+            event = Event(int(row["number"]), row["at"], row["kind"], ticket, payload, row["key"] or None, *who)
         if event is None or str(event.number) != row["number"]:
             raise IncompatibleState("The exported log is damaged: a line does not belong to its event.")
         if row["amount"]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from apportion._common import validation
 from apportion.allocation.saved_state import OutdatedState
 from apportion.allocation.split import Split
-from apportion.campaigns.events import Event, intact, now
+from apportion.campaigns.events import Event, intact, new_event
 from apportion.campaigns.plausible import SeenOutcomes, first_ticket_seen
 from apportion.campaigns.state import CampaignState
 from apportion.campaigns.storage.fair_lock import Latch
@@ -76,7 +76,7 @@ class Transaction:
         """Add an event whose change the state already has."""
         if key in self._requests:
             payload = {**payload, "asked": self._requests[key]}
-        event = Event(self.state.number + 1, now(), kind, ticket, payload, key)
+        event = new_event(self.state.number + 1, kind, payload, ticket, key)
         self.state.count(event)
         self.events.append(event)
         return event

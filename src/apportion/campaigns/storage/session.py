@@ -10,7 +10,8 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from apportion.campaigns.events import Event, intact, payload_text
-from apportion.campaigns.storage.schema import campaigns, events, snapshots
+from apportion.campaigns.storage import chain
+from apportion.campaigns.storage.schema import campaigns, events, grants, snapshots
 from apportion.errors import Conflict, UnknownName
 
 SNAPSHOT_EVERY = 64  # a snapshot is written when the event number passes a multiple of this
@@ -24,7 +25,10 @@ _COLUMNS = [events.c[name] for name in Event._fields]
 _OWN = events.c.campaign == sa.bindparam("campaign")
 _LAST_NUMBER = sa.select(sa.func.max(events.c.number)).where(_OWN)
 _MOMENT = sa.select(events.c.at).where(_OWN, events.c.number == sa.bindparam("number"))
-_LAST_NUMBER_AND_MOMENT = sa.select(_LAST_NUMBER.scalar_subquery(), _MOMENT.scalar_subquery())
+_DIGEST = sa.select(events.c.digest).where(_OWN, events.c.number == sa.bindparam("number"))
+_LAST_NUMBER_AND_MOMENT = sa.select(
+    _LAST_NUMBER.scalar_subquery(), _MOMENT.scalar_subquery(), _DIGEST.scalar_subquery()
+)
 _EVENTS_AFTER = sa.select(*_COLUMNS).where(_OWN, events.c.number > sa.bindparam("after")).order_by(events.c.number)
 _EVENT_BY_KEY = sa.select(*_COLUMNS).where(_OWN, events.c.key == sa.bindparam("key"))
 _ADD_EVENTS = sa.insert(events)
@@ -51,6 +55,7 @@ class Session:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self.wrote = False  # whether anything was written
+        self._known_digest: tuple[int, int, str] | None = None  # of a campaign's event, found on the way
         self.pending: Sequence[Event] = ()
         """Events of the campaign that is being written, not yet in the database: reading events finds them, too."""
 
@@ -64,7 +69,9 @@ class Session:
 
     def last_number_and_moment(self, campaign: int, number: int) -> tuple[int, str | None]:
         """The number of the last event, and the moment of the one of that number; None where there is none."""
-        last, at = self._connection.execute(_LAST_NUMBER_AND_MOMENT, {"campaign": campaign, "number": number}).one()
+        given = {"campaign": campaign, "number": number}
+        last, at, digest = self._connection.execute(_LAST_NUMBER_AND_MOMENT, given).one()
+        self._known_digest = None if digest is None else (campaign, number, digest)
         return last or 0, at
 
     def events(
@@ -133,9 +140,9 @@ class Session:
         row = self._connection.execute(query.order_by(snapshots.c.number.desc()).limit(1)).first()
         return None if row is None else Snapshot(*row)
 
-    def snapshots(self, campaign: int, upto: int) -> dict[int, str]:
-        """All saved states up to an event, by number."""
-        query = sa.select(snapshots).where(snapshots.c.campaign == campaign, snapshots.c.number <= upto)
+    def snapshots(self, campaign: int) -> dict[int, str]:
+        """All saved states, by number."""
+        query = sa.select(snapshots).where(snapshots.c.campaign == campaign)
         return {row.number: row.state for row in self._connection.execute(query)}
 
     def campaigns(self) -> list[CampaignRow]:
@@ -186,7 +193,7 @@ class Session:
     def delete_campaign(self, campaign: int) -> None:
         """Everything of a campaign goes, but for its number: another one must never get it."""
         self.wrote = True
-        for table in (events, snapshots):
+        for table in (events, snapshots, grants):
             self._connection.execute(sa.delete(table).where(table.c.campaign == campaign))
         gone = {"name": f"{DELETED}{campaign}", "created": ""}
         self._connection.execute(sa.update(campaigns).where(campaigns.c.id == campaign).values(**gone))
@@ -203,12 +210,35 @@ class Session:
 
     def append(self, campaign: int, new: Sequence[Event]) -> None:
         """Add events; `Conflict` where a number or a key is taken."""
-        rows = [{"campaign": campaign, **event._asdict(), "payload": payload_text(event.payload)} for event in new]
+        digest, rows = self._digest_of(campaign, new[0].number - 1), []
+        for event in new:
+            row = {"campaign": campaign, **event._asdict(), "payload": payload_text(event.payload)}
+            digest = row["digest"] = chain.digest(digest, row)
+            rows.append(row)
         self.wrote = True
         try:
             self._connection.execute(_ADD_EVENTS, rows if len(rows) > 1 else rows[0])
         except IntegrityError as error:
             raise Conflict("The campaign has moved on, or the key was used before; nothing was changed.") from error
+        self._known_digest = (campaign, new[-1].number, digest)
+
+    def _digest_of(self, campaign: int, number: int) -> str:
+        """The digest of an event; none before the first."""
+        if number == 0:
+            return ""
+        if self._known_digest is not None and self._known_digest[:2] == (campaign, number):
+            return self._known_digest[2]
+        return self._connection.execute(_DIGEST, {"campaign": campaign, "number": number}).scalar() or ""
+
+    def chained(self, campaign: int, upto: int) -> Iterator[tuple[Event, str | None, bool]]:
+        """Events in order up to a number, their digests, and whether each follows from the event and those before."""
+        query = sa.select(*_COLUMNS, events.c.digest).where(_OWN, events.c.number <= upto).order_by(events.c.number)
+        before = ""
+        for row in self._connection.execute(query, {"campaign": campaign}).yield_per(EVENTS_PER_FETCH):
+            content = dict(row._mapping)
+            sound = chain.digest(before, content) == content["digest"]
+            before = content["digest"] or ""
+            yield _event(row[:-1]), content["digest"], sound
 
     def save_snapshot(self, campaign: int, number: int, state: str) -> None:
         """Keep a snapshot, and forget those that it makes needless."""
@@ -225,11 +255,11 @@ class Session:
 
 
 def _event(row: Any, asked: bool = False) -> Event:
-    number, at, kind, ticket, payload, key = row
+    number, at, kind, ticket, payload, key, actor, request = row
     with intact(number):
         content = json.loads(payload)
         if not isinstance(content, dict):
             raise ValueError("it is not a JSON object")
     if not asked:  # of use to compare keys only, and no part of what happened
         content.pop("asked", None)
-    return Event(number, at, kind, ticket, content, key)
+    return Event(number, at, kind, ticket, content, key, actor, request)

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from fastapi import Depends, Request, Response
 
+from apportion.campaigns.actor import act_as
 from apportion.campaigns.storage.tokens import SESSION_LENGTH
 from apportion.web.guard.credentials import Credentials
 from apportion.web.guard.origin import Source, is_program, source_of
@@ -61,11 +62,19 @@ class _Caller(NamedTuple):
     proof: str
     """token, session or local; nobody where there is no user."""
 
+    @property
+    def actor(self) -> str:
+        """What events say of who did it."""
+        name = "nobody" if self.user is None else self.user.name
+        return name if self.proof == "local" else f"token {name}"
+
 
 async def _caller(request: Request) -> _Caller:
     known: _Caller | None = getattr(request.state, "caller", None)
     if known is None:
         known = request.state.caller = await _find_caller(request)
+        if known.user is not None:  # whatever this request writes says who did it
+            act_as(known.actor, getattr(request.state, "request_id", None))
     return known
 
 
