@@ -64,7 +64,7 @@ _HOMES = {
     "apportion.client": ("Client",),
     "apportion.errors": (
         "ApportionError", "Conflict", "IncompatibleState", "Infeasible", "InvalidValue", "NotAllowed",
-        "ServiceUnavailable", "SimulationFailed", "StoreUnavailable", "Unconfirmed", "UnknownName",
+        "ServiceUnavailable", "SimulationFailed", "StoreUnavailable", "UncertainWrite", "Unconfirmed", "UnknownName",
     ),
     "apportion.inference.fit": ("BurnInFit", "NoiseFit", "burn_in_design", "fit_burn_in", "fit_noise"),
     "apportion._common.compiled": ("kernel",),

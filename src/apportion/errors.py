@@ -45,7 +45,24 @@ class IncompatibleState(ApportionError, ValueError):
 
 
 class StoreUnavailable(ApportionError):
-    """The database cannot be reached, read or written. Nothing was changed."""
+    """The database cannot be reached, read or written. Nothing was changed.
+
+    `public` is the sentence for those who may not know where the database is.
+    """
+
+    public = "The database cannot be used now. Nothing was changed."
+
+
+class UncertainWrite(StoreUnavailable):
+    """The database went away while it kept a write, and could not be asked since: it may or may not have been done.
+
+    Sent again under the same `key`, a write is done once.
+    """
+
+    public = (
+        "The database went away while this was being kept: it may or may not have been done. Sent again under the "
+        "same key, it is done once; without one, look first."
+    )
 
 
 class ServiceUnavailable(ApportionError):

@@ -20,6 +20,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from starlette.testclient import TestClient
 
+HOST, HERE = "http://127.0.0.1:8000", ("127.0.0.1", 50000)
 CASES = 5_000 if os.environ.get("APPORTION_SOAK") == "1" else 300
 JUNK = (
     None, True, False, 0, 1, -1, 2, 10**400, 2**63, 1e308, -1e-320, 0.5, "", "x", "inf", "nan", "1", "é\u202e",
@@ -105,7 +106,7 @@ def test_mutated_exports_are_refused_or_harmless(source, sqlite, kind):
     rng, content = random.Random(17), json.loads(export_json(source))
     lines = export_log(source).splitlines()
     refused = 0
-    with TestClient(create_app(sqlite), base_url="http://127.0.0.1:8000", follow_redirects=False) as client:
+    with TestClient(create_app(sqlite), base_url=HOST, client=HERE, follow_redirects=False) as client:
         for case in range(CASES // 2):
             if kind == "json":
                 text = json.dumps(mutated(content, rng))
@@ -159,7 +160,7 @@ def test_one_broken_campaign_breaks_no_list(sqlite, capsys):
         )  # fmt: skip
         plain.execute("DELETE FROM snapshots")
         plain.commit()
-    with TestClient(create_app(sqlite), base_url="http://127.0.0.1:8000", follow_redirects=False) as client:
+    with TestClient(create_app(sqlite), base_url=HOST, client=HERE, follow_redirects=False) as client:
         rows = {row["campaign"]: row for row in client.get("/api/v1/campaigns").json()["campaigns"]}
         assert rows["good"]["broken"] is None
         assert rows["good"]["budget"] == 1.0

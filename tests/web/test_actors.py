@@ -29,4 +29,4 @@ def test_the_log_has_the_address_and_the_request(client, caplog):
         client.get("/healthz", headers={"X-Request-ID": "r-2"})
     (record,) = [record for record in caplog.records if record.name == "apportion.requests"]
     assert record.fields["request"] == "r-2"
-    assert record.fields["client"] == "testclient"
+    assert record.fields["client"] == "127.0.0.1"

@@ -34,7 +34,7 @@ from apportion.campaigns.replay import Replay
 from apportion.campaigns.settings import ChangedSettings, NewSettings, Settings, takes_new_settings, with_defaults
 from apportion.campaigns.state import CampaignState
 from apportion.campaigns.status import Status, expected_regret, status_of
-from apportion.campaigns.storage.address import Address
+from apportion.campaigns.storage.address import Address, has_secret
 from apportion.campaigns.storage.session import Session
 from apportion.campaigns.storage.store import Store, open_store
 from apportion.campaigns.transactions import Transaction, Transactions, find_done, request_digest, write_key
@@ -136,7 +136,7 @@ class Campaign(CampaignVerbs):
 
     def __reduce__(self) -> tuple[Any, ...]:
         url = self._store.url
-        if url.password is not None or "password" in url.query:
+        if has_secret(url):
             raise InvalidValue(
                 "A campaign cannot be pickled or copied where the address of its database has a password: "
                 "the copy would hold it. Open the campaign by its name instead."

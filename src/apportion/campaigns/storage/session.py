@@ -55,6 +55,8 @@ class Session:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self.wrote = False  # whether anything was written
+        self.last_written: tuple[int, int, str] | None = None
+        """The last event that was added: its campaign, its number, its digest."""
         self._known_digest: tuple[int, int, str] | None = None  # of a campaign's event, found on the way
         self.pending: Sequence[Event] = ()
         """Events of the campaign that is being written, not yet in the database: reading events finds them, too."""
@@ -220,7 +222,11 @@ class Session:
             self._connection.execute(_ADD_EVENTS, rows if len(rows) > 1 else rows[0])
         except IntegrityError as error:
             raise Conflict("The campaign has moved on, or the key was used before; nothing was changed.") from error
-        self._known_digest = (campaign, new[-1].number, digest)
+        self._known_digest = self.last_written = (campaign, new[-1].number, digest)
+
+    def digest(self, campaign: int, number: int) -> str | None:
+        """The digest of an event; None where there is none of that number."""
+        return self._connection.execute(_DIGEST, {"campaign": campaign, "number": number}).scalar()
 
     def _digest_of(self, campaign: int, number: int) -> str:
         """The digest of an event; none before the first."""
@@ -228,7 +234,7 @@ class Session:
             return ""
         if self._known_digest is not None and self._known_digest[:2] == (campaign, number):
             return self._known_digest[2]
-        return self._connection.execute(_DIGEST, {"campaign": campaign, "number": number}).scalar() or ""
+        return self.digest(campaign, number) or ""
 
     def chained(self, campaign: int, upto: int) -> Iterator[tuple[Event, str | None, bool]]:
         """Events in order up to a number, their digests, and whether each follows from the event and those before."""

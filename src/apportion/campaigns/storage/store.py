@@ -11,6 +11,7 @@
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,16 +20,19 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
 
-from apportion.campaigns.storage.address import database_url, explain_error, explained_errors
+from apportion.campaigns.storage.address import database_url, explained_errors, unavailable
 from apportion.campaigns.storage.database import close_engine, engine_for
 from apportion.campaigns.storage.fair_lock import FairLock, Waiter
 from apportion.campaigns.storage.group_commit import MAX_WRITES_PER_COMMIT, GroupedSession, WriteGroup
 from apportion.campaigns.storage.schema import campaigns
 from apportion.campaigns.storage.session import Session
-from apportion.errors import StoreUnavailable
+from apportion.errors import UncertainWrite
 
 COMMIT_CHECK_SECONDS = 0.05
 """A writer whose commit is left to the next one looks so often whether that one is still there."""
+
+LOOK_UP_ATTEMPTS, LOOK_UP_SECONDS = 5, 0.2
+"""A write whose commit got no answer is looked up so often, with so many seconds between."""
 
 _LOCK_CAMPAIGN = sa.select(campaigns.c.id).where(campaigns.c.id == sa.bindparam("campaign")).with_for_update()
 
@@ -63,7 +67,8 @@ class Store:
                 try:
                     self._write_lock.wait(waiter)
                     group = self._join(campaign)
-                    yield self._begin(group)
+                    session = self._begin(group)
+                    yield session
                     group.writes += 1
                     group.current = None
                     if campaign is None or not self._write_lock.waiting or group.writes >= MAX_WRITES_PER_COMMIT:
@@ -77,7 +82,26 @@ class Store:
             while not group.done.wait(COMMIT_CHECK_SECONDS):  # the next writer commits; if it is gone, we do
                 self._commit_pending()
             if group.error is not None:  # an exception of its own for each thread
-                raise StoreUnavailable(explain_error(self.url, group.error)) from group.error
+                if group.uncertain and session.wrote and self._was_kept(session, group.error):
+                    return
+                raise unavailable(self.url, group.error) from group.error
+
+    def _was_kept(self, session: GroupedSession, lost: BaseException) -> bool:
+        """Whether a write whose commit got no answer is on disk; `UncertainWrite` where nobody can say."""
+        if session.last_written is None:
+            raise unavailable(self.url, lost, UncertainWrite) from lost
+        campaign, number, digest = session.last_written
+        for attempt in range(LOOK_UP_ATTEMPTS):
+            if attempt:
+                time.sleep(LOOK_UP_SECONDS)
+            try:
+                with engine_for(self.url).connect() as connection:
+                    if self.url.get_backend_name() != "sqlite":  # waits for a commit that is still under way
+                        connection.execute(_LOCK_CAMPAIGN, {"campaign": campaign})
+                    return Session(connection).digest(campaign, number) == digest
+            except (SQLAlchemyError, sqlite3.Error, OSError):
+                continue
+        raise unavailable(self.url, lost, UncertainWrite) from lost
 
     def _join(self, campaign: int | None) -> WriteGroup:
         """The group that is open, or a new one; those who make a campaign, or have another lock, go alone."""

@@ -26,6 +26,7 @@ from apportion.errors import (
     Infeasible,
     InvalidValue,
     StoreUnavailable,
+    UncertainWrite,
     Unconfirmed,
     UnknownName,
 )
@@ -56,6 +57,7 @@ KINDS = (
     Kind("conflict", 409, "The request contradicts what is already recorded; nothing was changed", "Conflict"),
     Kind("unconfirmed", 409, "It looks like a slip: confirm it, and it is done; nothing was changed", "Unconfirmed"),
     Kind("incompatible-state", 500, "What is stored is damaged, or of another release", "IncompatibleState"),
+    Kind("uncertain", 503, "The database went away: it may or may not have been done", "UncertainWrite"),
     Kind("unavailable", 503, "The database cannot be used now; nothing was changed", "StoreUnavailable"),
     Kind("bad-request", 400, "The request cannot be read"),
     Kind("unauthorised", 401, "A token is needed"),
@@ -69,6 +71,7 @@ KINDS = (
 _BY_NAME = {kind.name: kind for kind in KINDS}
 _BY_STATUS = {kind.status: kind for kind in reversed(KINDS) if kind.error is None}
 _BY_ERROR: tuple[tuple[type[ApportionError], str], ...] = (
+    (UncertainWrite, "uncertain"),
     (StoreUnavailable, "unavailable"),
     (Infeasible, "infeasible"),
     (UnknownName, "unknown-name"),
@@ -105,14 +108,18 @@ def problem(
 def of_error(request: Request, error: ApportionError) -> Response:
     """The problem of an error that the library raised on purpose."""
     name = next((kind for cls, kind in _BY_ERROR if isinstance(error, cls)), "invalid-value")
-    sentence = str(error)
-    headers = None
-    if name in ("unavailable", "incompatible-state"):
-        log.error("%s", sentence)
-        # Where the database is, is for the log and not for whoever asks.
-        sentence = sentence.replace(f" {display_url(database_url(request.app.state.db))}", "")
-        headers = {"Retry-After": "1"} if name == "unavailable" else None
+    sentence = public_sentence(request, error)
+    if sentence != str(error):
+        log.error("%s", error)
+    headers = {"Retry-After": "1"} if isinstance(error, StoreUnavailable) else None
     return _respond(request, problem(name, sentence, headers=headers), sentence)
+
+
+def public_sentence(request: Request, error: ApportionError) -> str:
+    """What is said of an error to whoever asks: where the database is, is for the log."""
+    if isinstance(error, StoreUnavailable):
+        return error.public
+    return str(error).replace(f" {display_url(database_url(request.app.state.db))}", "")
 
 
 def internal(request: Request, error: BaseException) -> Response:

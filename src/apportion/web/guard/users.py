@@ -2,7 +2,8 @@
 
 - A program sends `Authorization: Bearer apt_…`.
 - A browser signs in once and holds a random session value in a cookie.
-- On loopback, while no token exists, everyone on this machine is `local` and may write.
+- On loopback, while no token exists, everyone on this machine is `local` and may write: the other end of the
+  connection is a loopback address, and no header says that the request was passed on.
 - A write that is not sent with a bearer token must come from a page of this service (`origin`).
 
 Where a dependency refuses, the API answers with problem details; a page leads to the login.
@@ -18,7 +19,7 @@ from fastapi import Depends, Request, Response
 from apportion.campaigns.actor import act_as
 from apportion.campaigns.storage.tokens import SESSION_LENGTH
 from apportion.web.guard.credentials import Credentials
-from apportion.web.guard.origin import Source, is_program, source_of
+from apportion.web.guard.origin import Source, is_local, is_program, source_of
 
 SESSION_COOKIE = "apportion_session"
 
@@ -92,7 +93,7 @@ async def _find_caller(request: Request) -> _Caller:
         session = await credentials.session(cookie)
         if session is not None:
             return _Caller(User(session.token.name, session.token.scope), "session")
-    if await credentials.tokens_needed():
+    if await credentials.tokens_needed() or not is_local(request):
         return _Caller(None, "nobody")
     return _Caller(LOCAL_USER, "local")
 
