@@ -25,7 +25,7 @@ COMMAND_GROUPS = {
     "Run a campaign": ("new", "split", "record", "status", "history", "amend", "close", "cancel", "arms", "settings"),
     "Files and pages": ("import", "undo-import", "export", "restore", "report"),
     "Forecast and backtest": ("forecast", "backtest", "fit"),
-    "Look after it": ("campaigns", "check", "upgrade", "doctor"),
+    "Look after it": ("campaigns", "check", "backup", "upgrade", "doctor"),
     "Serve a team": ("serve", "token"),
     "The laboratory": ("demo", "theory", "simulate", "leaderboard", "robustness", "study", "reproduce"),
 }

@@ -36,6 +36,10 @@ class Unconfirmed(Conflict):
     """Something that looks like a slip was not confirmed. Nothing was changed; confirmed, it is done."""
 
 
+class ChangedSince(Conflict):
+    """The campaign is not as the caller expected: something happened since they looked. Nothing was changed."""
+
+
 class Infeasible(ApportionError, ValueError):
     """No split satisfies the bounds. The message names the arms."""
 

@@ -10,6 +10,7 @@ import pytest
 
 import apportion as ap
 from apportion._common.dates import describe_order
+from apportion.campaigns.actor import acting
 from apportion.campaigns.files import export_csv, export_json, export_log, restore_json, restore_log
 from apportion.campaigns.forecast import backtest, forecast
 from apportion.campaigns.importing import import_history
@@ -283,6 +284,22 @@ def test_a_name_that_looks_like_a_formula_is_made_harmless(sqlite, history):
     twin = ap.Campaign.create("g", ("=1+1", "b"), budget=10, b=0.75, db=sqlite)
     import_history(twin, history(export_csv(campaign)))
     assert twin.beliefs()["=1+1"].resource == 5.0
+
+
+@pytest.mark.parametrize("mark", ["=", "+", "-", "@", "'", "'="])
+def test_no_text_of_an_export_is_a_formula_and_all_come_back(sqlite, mark):
+    arm, key, who = (f"{mark}{word}|'/C calc'!A0" for word in ("arm", "key", "who"))
+    with acting(who, f"{mark}request"):
+        campaign = ap.Campaign.create("f", (arm, "b"), budget=10, b=0.75, db=sqlite)
+        ticket = campaign.split(date=f"{mark}week 3", key=key).ticket
+        campaign.record(ticket, {arm: 1.0, "b": -2.0})
+    for text in (export_csv(campaign), export_log(campaign)):
+        for row in csv.DictReader(io.StringIO(text)):
+            for column, cell in row.items():
+                if column not in ("outcome", "amount", "advised"):  # numbers
+                    assert cell[:1] not in tuple("=+-@"), (column, cell)
+    twin = restore_log(export_log(campaign), name="twin", db=sqlite)
+    assert twin.events() == campaign.events()
 
 
 def test_the_report_is_one_page_that_asks_nothing_of_the_network(sqlite, tmp_path):

@@ -27,7 +27,7 @@ class Wire:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = (
             f"postgresql://postgres@127.0.0.1:{self._listener.getsockname()[1]}{parts.path}?sslmode=disable"
-            f"&application_name={SECRET}&password={SECRET}"
+            f"&password={SECRET}"
         )
         self.cut = None  # "commit" or "answer"
         self.dead = False

@@ -34,7 +34,7 @@ from apportion.campaigns.replay import Replay
 from apportion.campaigns.settings import ChangedSettings, NewSettings, Settings, takes_new_settings, with_defaults
 from apportion.campaigns.state import CampaignState
 from apportion.campaigns.status import Status, expected_regret, status_of
-from apportion.campaigns.storage.address import Address, has_secret
+from apportion.campaigns.storage.address import Address, database_url, exists, has_secret
 from apportion.campaigns.storage.session import Session
 from apportion.campaigns.storage.store import Store, open_store
 from apportion.campaigns.transactions import Transaction, Transactions, find_done, request_digest, write_key
@@ -120,13 +120,15 @@ class Campaign(CampaignVerbs):
     @classmethod
     def open(cls, name: str, db: Address = None) -> Campaign:
         """The campaign of that name; `UnknownName` with those there are."""
-        store = open_store(db)
+        store = open_store(db, create=False)
         with store.reading() as session:
             return cls(store, session.campaign_id(campaign_name(name)), name)
 
     @staticmethod
     def names(db: Address = None, *, archived: bool = False) -> tuple[str, ...]:
         """The names of the campaigns in use; with `archived` of those that are put away, too."""
+        if not exists(database_url(db)):  # to look must not make one
+            return ()
         with open_store(db).reading() as session:
             away = set() if archived else session.archived()
             return tuple(row.name for row in session.campaigns() if row.id not in away)
@@ -343,6 +345,12 @@ class Campaign(CampaignVerbs):
     def version(self) -> int:
         with self.transactions.reading() as session:
             return session.last_number(self._id)
+
+    @property
+    def tag(self) -> str:
+        """A short text for the campaign as it is now: as `version`, and another one for every other campaign."""
+        with self.transactions.reading() as session:
+            return session.head(self._id).tag
 
     @property
     def open_tickets(self) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from apportion.allocation.allocator import Allocator
 from apportion.allocation.feasible import amounts as feasible_amounts
 from apportion.allocation.noise_levels import in_order, sigma_by_name
 from apportion.allocation.outcomes import budget_amount
+from apportion.allocation.saved_state import LARGEST_SEED
 from apportion.campaigns.events import DAMAGE, Event, new_event
 from apportion.campaigns.settings import SETTINGS
 from apportion.campaigns.state import ALLOCATOR_SETTINGS, CampaignState, resolution_of
@@ -67,6 +68,8 @@ def creation_payload(arms: Iterable[str], given: dict[str, Any]) -> dict[str, An
     names = tuple(new_arm_name("arms", arm) for arm in validation.arm_names("arms", arms))
     most_arms(len(names))
     sigma = in_order(sigma_by_name(given["sigma"], names), names)
+    if validation.is_number(given["seed"]) and given["seed"] > LARGEST_SEED:
+        raise validation.refuse("seed", f"a whole number of at most {LARGEST_SEED:,}", given["seed"])
     policy, assumed = choose_policy(given["policy"], given["b"], sigma, c=given["c"])
     allocator = Allocator(policy, names, **{name: given[name] for name in ALLOCATOR_SETTINGS})
     held = [name for name, setting in SETTINGS.items() if name != "policy" and not setting.part_of]

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from apportion._common import parsing, validation
+from apportion._common.tables import harmless, unescaped
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.creation import add_campaign
 from apportion.campaigns.events import DAMAGE, Event, require_sound
@@ -114,7 +115,9 @@ def export_log(campaign: Campaign) -> str:
                 outcome = NO_DATA if outcomes[name] is None else repr(outcomes[name])
             head = (event.number, event.at, event.kind, "" if event.ticket is None else event.ticket, event.key or "")
             who = (event.actor or "", event.request or "") if details else ("", "")
-            rows.append((*head, name, amount, outcome, details, *who))
+            texts = ((*head, name), (details, *who))
+            first, last = ([harmless(each) if isinstance(each, str) else each for each in text] for text in texts)
+            rows.append((*first, amount, outcome, *last))
             details = ""
     return _csv_text(rows)
 
@@ -136,7 +139,8 @@ def restore_log(text: str, *, name: str, db: Address = None, key: str | None = N
 
 def _events(rows: Iterable[dict[str, str]]) -> Iterator[Event]:
     event: Event | None = None
-    for row in rows:
+    for cells in rows:
+        row = {name: unescaped(cell or "") if "actor" in cells else cell for name, cell in cells.items()}
         if row["details"]:
             if event is not None:
                 yield event
@@ -167,11 +171,9 @@ def export_csv(campaign: Campaign) -> str:
 
 def _cell(line: Line, column: str) -> str:
     value = getattr(line, column)
-    if column == "arm" and value[:1] in "=+-@":
-        return "'" + str(value)  # a spreadsheet would take it for a formula
     if isinstance(value, float):
         return parsing.plain(value)  # whatever else is in the file, it is read back as it was
-    return "" if value is None else str(value)
+    return harmless(value) if isinstance(value, str) else "" if value is None else str(value)
 
 
 EXPORTS = {"csv": export_csv, "json": export_json, "log": export_log}

@@ -75,6 +75,7 @@ def delete(campaign: Campaign, confirm: str) -> None:
     if campaign.transactions.under_way:
         raise Conflict("A campaign cannot be deleted inside of a write of several verbs.")
     with campaign.transactions.write() as transaction:
+        transaction.require_expected()
         transaction.session.delete_campaign(campaign.transactions.campaign)
     campaign.transactions.shared.forget()
     campaign.transactions.shared.deleted = True

@@ -133,7 +133,7 @@ def simulate(
 for command in (
     campaign.new, campaign.split, campaign.record, campaign.amend, campaign.close, campaign.cancel,
     campaign.status, campaign.history, settings.settings, settings.check, settings.upgrade, arms.arms,
-    files.export, files.restore, files.report, files.import_, files.undo_import,
+    files.export, files.restore, files.backup, files.report, files.import_, files.undo_import,
     forecast.forecast, forecast.backtest, serve.serve,
     doctor.doctor,
 ):  # fmt: skip

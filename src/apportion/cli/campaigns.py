@@ -31,6 +31,7 @@ def campaigns(
     """
     from apportion._common.formatting import readable
     from apportion.campaigns.campaign import Campaign
+    from apportion.campaigns.storage.address import database_url, display_url, exists
     from apportion.campaigns.summary import summary_of
 
     if context.invoked_subcommand is not None:
@@ -40,6 +41,9 @@ def campaigns(
     found = [summary_of(Campaign.open(name, db)) for name in Campaign.names(db, archived=archived)]
     if json:
         show.show_json(found)
+    elif not found and not exists(database_url(db)):
+        show.say(f"There is no database at {display_url(database_url(db))} yet.")
+        show.say("Begin a campaign: apportion new ads --arms search,social --budget 5000")
     elif not found:
         show.say("No campaigns yet. Begin one: apportion new ads --arms search,social --budget 5000")
     else:

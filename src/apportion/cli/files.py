@@ -132,6 +132,24 @@ def restore(
     show.show_result(json, {"campaign": campaign.name, "events": campaign.version}, sentence)
 
 
+def backup(
+    file: Annotated[Path, typer.Argument(help="The copy.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Copy the whole database while it is in use, and check the copy. A plain copy of the file may miss the newest.
+
+    Example: apportion backup campaigns-monday.db
+    """
+    from apportion._common.formatting import counted
+    from apportion.campaigns.storage.backup import backup as copy
+
+    done = copy(file, db, force=force)
+    what = f"{counted(done.campaigns, 'campaign')}, {counted(done.events, 'event')}"
+    show.show_result(json, done, f"Copied and checked: {done.file}, {what}.")
+
+
 def report(
     name: Name,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The file; NAME.html by default.")] = None,

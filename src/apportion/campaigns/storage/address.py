@@ -11,7 +11,7 @@ import platformdirs
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-from apportion.errors import InvalidValue, StoreUnavailable
+from apportion.errors import InvalidValue, StoreUnavailable, UnknownName
 
 Address = str | os.PathLike[str] | None
 """A database as users name it: a URL, the path of a file, or None for `APPORTION_DB` or the default file."""
@@ -61,11 +61,30 @@ def _file_url(path: Path) -> URL:
     return URL.create("sqlite", database=str(path.expanduser().absolute()))
 
 
+def exists(url: URL) -> bool:
+    """Whether there is such a database, as far as can be seen without connecting."""
+    return url.get_backend_name() != "sqlite" or Path(str(url.database)).exists()
+
+
+def require_exists(url: URL) -> None:
+    """Refuse to read a file that is not there: a mistyped path must not make an empty database."""
+    if not exists(url):
+        raise UnknownName(
+            f"There is no database at {display_url(url)}: is the path right? `apportion new` begins a campaign, and "
+            "its database."
+        )
+
+
 def display_url(url: URL) -> str:
-    """A database's name for people: a path, or a URL without its secrets, its options and the driver's name."""
+    """A database's name for people: a path, or a URL without its secrets and the driver's name."""
     if url.get_backend_name() == "sqlite":
         return str(url.database)
-    return url.set(drivername=url.get_backend_name(), query={}).render_as_string(hide_password=True)
+    shown = {name: value for name, value in url.query.items() if not _is_secret(name)}
+    return url.set(drivername=url.get_backend_name(), query=shown).render_as_string(hide_password=True)
+
+
+def _is_secret(option: str) -> bool:
+    return any(word in option.lower() for word in ("pass", "secret", "token", "key"))
 
 
 def has_secret(url: URL) -> bool:
@@ -75,7 +94,7 @@ def has_secret(url: URL) -> bool:
 
 def secrets_of(url: URL) -> tuple[str, ...]:
     """The passwords in an address: before the host, or among its options."""
-    options = [value for name, value in url.query.items() if "pass" in name.lower() or "secret" in name.lower()]
+    options = [value for name, value in url.query.items() if _is_secret(name)]
     given = (str(url.password) if url.password is not None else "", *(str(value) for value in options))
     return tuple(value for value in given if value)
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
-from apportion.campaigns.events import Event, intact, payload_text
+from apportion.campaigns.events import OF_TICKETS, Event, intact, payload_text
 from apportion.campaigns.storage import chain
 from apportion.campaigns.storage.schema import campaigns, events, grants, snapshots
 from apportion.errors import Conflict, UnknownName
@@ -18,6 +18,7 @@ SNAPSHOT_EVERY = 64  # a snapshot is written when the event number passes a mult
 SNAPSHOT_KEPT_EVERY = 1024
 """Of older snapshots the last in each stretch of so many events stays, so that any past state is near one."""
 
+MOST_EVENTS = 2**62  # more than any campaign has; a database can count so far
 EVENTS_PER_FETCH = 500  # so many events are in memory at once while a log is read
 NAMES_LISTED = 20  # so many campaigns are listed where a name is not known
 DELETED = "deleted/"  # what the name of a deleted campaign begins with; that of no other can
@@ -26,6 +27,7 @@ _OWN = events.c.campaign == sa.bindparam("campaign")
 _LAST_NUMBER = sa.select(sa.func.max(events.c.number)).where(_OWN)
 _MOMENT = sa.select(events.c.at).where(_OWN, events.c.number == sa.bindparam("number"))
 _DIGEST = sa.select(events.c.digest).where(_OWN, events.c.number == sa.bindparam("number"))
+_HEAD = sa.select(events.c.number, events.c.digest).where(_OWN).order_by(events.c.number.desc()).limit(1)
 _LAST_NUMBER_AND_MOMENT = sa.select(
     _LAST_NUMBER.scalar_subquery(), _MOMENT.scalar_subquery(), _DIGEST.scalar_subquery()
 )
@@ -40,6 +42,18 @@ class CampaignRow(NamedTuple):
     id: int
     name: str
     created: str
+
+
+class Head(NamedTuple):
+    """The last event of a campaign: its number and its digest, which no other campaign has."""
+
+    number: int
+    digest: str
+
+    @property
+    def tag(self) -> str:
+        """A short text for the campaign as it is now: another one whenever anything happened, here or elsewhere."""
+        return f"{self.number}-{self.digest[:12]}"
 
 
 class Snapshot(NamedTuple):
@@ -69,6 +83,11 @@ class Session:
             return self.pending[-1].number
         return self._connection.execute(_LAST_NUMBER, {"campaign": campaign}).scalar() or 0
 
+    def head(self, campaign: int) -> Head:
+        """The number and the digest of the last event."""
+        row = self._connection.execute(_HEAD, {"campaign": campaign}).first()
+        return Head(0, "") if row is None else Head(row.number, row.digest or "")
+
     def last_number_and_moment(self, campaign: int, number: int) -> tuple[int, str | None]:
         """The number of the last event, and the moment of the one of that number; None where there is none."""
         given = {"campaign": campaign, "number": number}
@@ -97,8 +116,8 @@ class Session:
     def events_of_ticket(self, campaign: int, ticket: int, upto: int | None = None) -> list[Event]:
         """The events of one ticket, in order."""
         query = sa.select(*_COLUMNS).where(events.c.campaign == campaign, events.c.ticket == ticket)
-        if upto is not None:
-            query = query.where(events.c.number <= upto)
+        # Always with a bound on the number: without one, SQLite would read all events of the campaign.
+        query = query.where(events.c.number <= (MOST_EVENTS if upto is None else upto))
         found = [_event(row) for row in self._connection.execute(query.order_by(events.c.number))]
         if self.pending:
             found += [event for event in self._pending(upto=upto) if event.ticket == ticket]
@@ -115,7 +134,7 @@ class Session:
     def events_by_ticket(self, campaign: int) -> Iterator[Event]:
         """The events of all tickets, ticket by ticket, each in order."""
         if self.pending:
-            return iter(self.events_of_tickets(campaign, 1, 2**62))
+            return iter(self.events_of_tickets(campaign, 1, MOST_EVENTS))
         query = sa.select(*_COLUMNS).where(events.c.campaign == campaign, events.c.ticket >= 1)
         rows = self._connection.execute(query.order_by(events.c.ticket, events.c.number))
         return map(_event, rows.yield_per(EVENTS_PER_FETCH))
@@ -123,6 +142,8 @@ class Session:
     def events_of_kind(self, campaign: int, *kinds: str) -> list[Event]:
         """The events of some kinds, in order."""
         query = sa.select(*_COLUMNS).where(events.c.campaign == campaign, events.c.kind.in_(kinds))
+        if set(kinds).isdisjoint(OF_TICKETS):  # by the index of tickets, which has these first
+            query = query.where(events.c.ticket.is_(None), events.c.number <= MOST_EVENTS)
         found = [_event(row) for row in self._connection.execute(query.order_by(events.c.number))]
         return [*found, *(event for event in self.pending if event.kind in kinds)]
 

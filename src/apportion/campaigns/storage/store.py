@@ -8,10 +8,13 @@
 `apportion.testing.STORE_CHECKS` is the suite that a store must pass.
 """
 
+import collections
+import contextlib
 import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -20,7 +23,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
 
-from apportion.campaigns.storage.address import database_url, explained_errors, unavailable
+from apportion.campaigns.storage.address import database_url, explained_errors, require_exists, unavailable
 from apportion.campaigns.storage.database import close_engine, engine_for
 from apportion.campaigns.storage.fair_lock import FairLock, Waiter
 from apportion.campaigns.storage.group_commit import MAX_WRITES_PER_COMMIT, GroupedSession, WriteGroup
@@ -172,25 +175,65 @@ class Store:
         self.shared.clear()
 
 
-_stores: dict[URL, Store] = {}
+STORES_KEPT = 16
+"""So many databases stay open in a process; others are closed once no campaign of them is in use."""
+
+_stores: weakref.WeakValueDictionary[URL, Store] = weakref.WeakValueDictionary()
+_recent: collections.deque[Store] = collections.deque(maxlen=STORES_KEPT)
 _stores_lock = threading.Lock()
 
 
-def open_store(db: str | os.PathLike[str] | None = None) -> Store:
-    """The store at a URL or file, one per process; a new file gets its tables."""
+def open_store(db: str | os.PathLike[str] | None = None, *, create: bool = True) -> Store:
+    """The store at a URL or file, one per process; a new file gets its tables, unless `create` is False."""
     url = database_url(db)
+    if not create:
+        require_exists(url)
     engine_for(url)
     with _stores_lock:
-        return _stores.setdefault(url, Store(url))
+        store = _stores.get(url)
+        if store is None:
+            store = _stores[url] = Store(url)
+            weakref.finalize(store, close_engine, url).atexit = False
+        if not _recent or _recent[-1] is not store:
+            with contextlib.suppress(ValueError):
+                _recent.remove(store)
+            _recent.append(store)
+        return store
+
+
+# A fork copies the memory of SQLite, too: in the child, a write that another thread had begun would hold the file's
+# lock for ever. So no write of a file is under way while this process forks.
+_held_for_fork: list[tuple[Store, Waiter]] = []
+
+
+def _before_fork() -> None:
+    for store in tuple(_stores.values()):
+        lock = store._write_lock
+        if store.url.get_backend_name() != "sqlite" or lock.holder.thread == threading.get_ident():
+            continue
+        waiter = Waiter()
+        waiter.lock.acquire()
+        lock.wait(waiter)
+        _held_for_fork.append((store, waiter))
+        if store._group is not None:
+            store._finish(store._group)
+
+
+def _after_fork_in_parent() -> None:
+    while _held_for_fork:
+        _, waiter = _held_for_fork.pop()
+        waiter.leave()
+        waiter.lock.release()
 
 
 def _after_fork() -> None:
     global _stores_lock
     _stores_lock = threading.Lock()
+    _held_for_fork.clear()
     for store in _stores.values():
         store._write_lock, store._group = FairLock(), None
         store.shared.clear()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork)

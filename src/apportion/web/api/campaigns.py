@@ -10,13 +10,14 @@ from fastapi import APIRouter, Query, Request
 
 from apportion._common import validation
 from apportion.campaigns.campaign import Campaign
+from apportion.campaigns.storage.session import Head
 from apportion.campaigns.summary import summary_content
 from apportion.errors import InvalidValue
 from apportion.policies.registry import policy_from_plain
 from apportion.web.api import requests, responses
 from apportion.web.api.describe import PREFIX, Key, Limit, Name, read, route
 from apportion.web.guard.users import Reader, Writer
-from apportion.web.shared import db_of, json_response, open_campaign, store_of, tagged, versions
+from apportion.web.shared import db_of, json_response, open_campaign, remember, store_of, tagged, versions
 
 router = APIRouter(prefix=PREFIX, tags=["campaigns"])
 
@@ -51,20 +52,23 @@ def campaigns(
     return tagged(request, checksum(known), content)
 
 
-def checksum(known: dict[str, int]) -> str:
+def checksum(known: dict[str, Head]) -> str:
     """One tag for the versions of all campaigns."""
     from hashlib import sha256
 
     return sha256(repr(sorted(known.items())).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def summary(request: Request, name: str, version: int) -> dict[str, Any]:
+def summary(request: Request, name: str, head: Head) -> dict[str, Any]:
     """A campaign's state at a glance; worked out again only when it has changed."""
-    cached: dict[str, tuple[int, dict[str, Any]]] = request.app.state.summaries
-    if name not in cached or cached[name][0] != version:
-        row = summary_content(open_campaign(request, name), version)
-        cached[name] = (row["events"], row)
-    return cached[name][1]
+    cached: dict[str, tuple[str, dict[str, Any]]] = request.app.state.summaries
+    known = cached.get(name)
+    if known is not None and known[0] == head.tag:
+        return known[1]
+    row = summary_content(open_campaign(request, name), head.number)
+    if row["events"] == head.number:
+        remember(cached, name, (head.tag, row))
+    return row
 
 
 @route(router.post, "/campaigns", "Begin a campaign", responses.Status, "The campaign began.", 201)
@@ -91,14 +95,14 @@ def status(
     `health` has what was found in the data: what it means, what is being done about it, and what you can do.
     """
     campaign = open_campaign(request, name)
-    return tagged(request, campaign.version, lambda: campaign.status(health=health).to_dict())
+    return tagged(request, campaign.tag, lambda: campaign.status(health=health).to_dict())
 
 
 @read(router, "/campaigns/{name}/settings", "Settings", responses.Settings, "The settings.")
 def settings(request: Request, name: Name, user: Reader) -> Any:
     """What the campaign is run by."""
     campaign = open_campaign(request, name)
-    return tagged(request, campaign.version, lambda: campaign.settings)
+    return tagged(request, campaign.tag, lambda: campaign.settings)
 
 
 @route(
@@ -160,4 +164,4 @@ def forecast(
     def content() -> Any:
         return simulate(campaign, periods=periods, worlds=worlds, policies=names, seed=seed).to_dict()
 
-    return tagged(request, campaign.version, content)
+    return tagged(request, campaign.tag, content)

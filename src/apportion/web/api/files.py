@@ -56,7 +56,7 @@ def export(
 ) -> Any:
     """The history as csv for spreadsheets; everything as json, or as log (CSV), to restore from."""
     campaign = open_campaign(request, name)
-    tag = etag(campaign.version)
+    tag = etag(campaign.tag)
     known = unchanged(request, tag)
     if known is not None:
         return known

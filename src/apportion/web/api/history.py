@@ -31,7 +31,7 @@ def history(
         lines = list(campaign.history(after + 1, after + limit)) if after < last else []
         return {"campaign": name, "lines": lines, "next": after + limit if after + limit < last else None}
 
-    return tagged(request, campaign.version, content)
+    return tagged(request, campaign.tag, content)
 
 
 @read(router, "/events", "Everything that happened", responses.Events, "A page of the log.")
@@ -47,7 +47,7 @@ def events(
         more = bool(found) and found[-1].number < version
         return {"campaign": name, "events": found, "next": found[-1].number if more else None}
 
-    return tagged(request, version, content)
+    return tagged(request, campaign.tag, content)
 
 
 @read(router, "/beliefs", "Beliefs", responses.Beliefs, "What is believed.")
@@ -65,7 +65,7 @@ def beliefs(
     def content() -> Any:
         return {"campaign": name, **beliefs_content(campaign.beliefs(at))}
 
-    return tagged(request, campaign.version, content)
+    return tagged(request, campaign.tag, content)
 
 
 @read(
@@ -96,7 +96,7 @@ def over_time(
             "moments": [{"period": period, **beliefs_content(beliefs)} for period, beliefs in found],
         }
 
-    return tagged(request, campaign.version, content)
+    return tagged(request, campaign.tag, content)
 
 
 def beliefs_content(beliefs: Beliefs) -> dict[str, Any]:

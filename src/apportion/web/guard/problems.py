@@ -21,6 +21,7 @@ from apportion._common import validation
 from apportion.campaigns.storage.address import database_url, display_url
 from apportion.errors import (
     ApportionError,
+    ChangedSince,
     Conflict,
     IncompatibleState,
     Infeasible,
@@ -55,6 +56,7 @@ KINDS = (
     Kind("infeasible", 422, "No split satisfies the bounds; nothing was changed", "Infeasible"),
     Kind("unknown-name", 404, "There is no campaign, ticket, arm or policy of that name", "UnknownName"),
     Kind("conflict", 409, "The request contradicts what is already recorded; nothing was changed", "Conflict"),
+    Kind("changed", 412, "The campaign is not as `If-Match` says; nothing was changed", "ChangedSince"),
     Kind("unconfirmed", 409, "It looks like a slip: confirm it, and it is done; nothing was changed", "Unconfirmed"),
     Kind("incompatible-state", 500, "What is stored is damaged, or of another release", "IncompatibleState"),
     Kind("uncertain", 503, "The database went away: it may or may not have been done", "UncertainWrite"),
@@ -76,6 +78,7 @@ _BY_ERROR: tuple[tuple[type[ApportionError], str], ...] = (
     (Infeasible, "infeasible"),
     (UnknownName, "unknown-name"),
     (Unconfirmed, "unconfirmed"),
+    (ChangedSince, "changed"),
     (Conflict, "conflict"),
     (IncompatibleState, "incompatible-state"),
     (InvalidValue, "invalid-value"),

@@ -11,6 +11,7 @@ Where a dependency refuses, the API answers with problem details; a page leads t
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Annotated, NamedTuple
 from urllib.parse import quote
 
@@ -18,8 +19,11 @@ from fastapi import Depends, Request, Response
 
 from apportion.campaigns.actor import act_as
 from apportion.campaigns.storage.tokens import SESSION_LENGTH
+from apportion.campaigns.transactions import expect
+from apportion.errors import ApportionError
 from apportion.web.guard.credentials import Credentials
 from apportion.web.guard.origin import Source, is_local, is_program, source_of
+from apportion.web.shared import expected_tags
 
 SESSION_COOKIE = "apportion_session"
 
@@ -125,6 +129,20 @@ def sign_out(request: Request, response: Response) -> None:
     )
 
 
+def still_allowed(request: Request) -> Callable[[], Awaitable[bool]]:
+    """Whether whoever sent a request may still read: their token may be revoked while a stream is open."""
+
+    async def allowed() -> bool:
+        try:
+            return (await _find_caller(request)).user is not None
+        except Refused:
+            return False
+        except ApportionError:  # a database that is busy now locks nobody out
+            return True
+
+    return allowed
+
+
 # Dependencies
 
 
@@ -142,6 +160,7 @@ async def writer(request: Request) -> User:
     _check_scope(user)
     if not ((await _caller(request)).proof == "local" and is_program(request)):
         await check_source(request)
+    expect(expected_tags(request))
     return user
 
 
