@@ -5,7 +5,7 @@ import shutil
 import sqlite3
 import threading
 from contextlib import closing
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -239,3 +239,37 @@ def test_the_upgrade_from_0001_keeps_every_event_and_brings_tokens(sqlite):
     assert rows(sqlite) == before
     secret = Tokens(sqlite).create("anna")
     assert Tokens(sqlite).check(secret).name == "anna"
+
+
+def test_a_token_ends_when_its_time_is_over(sqlite, monkeypatch):
+    known = Tokens(sqlite)
+    secret = known.create("anna", days=2)
+    (row,) = known.list()
+    assert row.expires > row.created
+    assert known.check(secret) is not None
+    session = known.begin_session(secret)
+    assert known.session(session.value) is not None
+    monkeypatch.setattr(tokens, "now", lambda: row.expires)
+    assert known.list()[0].expired
+    assert known.check(secret) is None
+    assert known.session(session.value) is None
+    assert not known.usable()
+    assert known.any()  # the service stays guarded
+    for days in (0, -1, "x", 1e9):
+        with pytest.raises(ap.InvalidValue, match="days"):
+            known.create("bert", days=days)
+
+
+def test_a_rotated_token_has_another_secret_and_the_same_name(sqlite):
+    known = Tokens(sqlite)
+    secret = known.create("anna", scope="read", days=30)
+    session = known.begin_session(secret)
+    new = known.rotate("anna")
+    assert known.check(secret) is None
+    assert known.session(session.value) is None
+    assert (known.check(new).name, known.check(new).scope) == ("anna", "read")
+    (row,) = known.list()
+    length = datetime.fromisoformat(row.expires) - datetime.fromisoformat(row.created)
+    assert timedelta(days=29.99) < length < timedelta(days=30.01)
+    with pytest.raises(ap.UnknownName, match="in use are: anna"):
+        known.rotate("bert")

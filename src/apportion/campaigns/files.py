@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -27,10 +28,42 @@ OLDER_LOG_COLUMNS = LOG_COLUMNS[:-2]  # before events said who did it
 HISTORY_COLUMNS = ("ticket", "date", "arm", "advised", "amount", "outcome", "state", "recorded", "by")
 NO_DATA = "no data"
 
+PIECE = 64_000  # characters of an export that are handed on at once
+EVENTS_AT_ONCE = 200
+TICKETS_AT_ONCE = 50
+
 
 def export(campaign: Campaign, kind: str = "json") -> str:
     """Everything as json or log, which `restore_json` and `restore_log` take; the history as csv."""
-    return EXPORTS[validation.choice("kind", kind, tuple(EXPORTS))](campaign)
+    return "".join(export_parts(campaign, kind))
+
+
+def export_parts(campaign: Campaign, kind: str = "json") -> Iterator[str]:
+    """`export` piece by piece, as of one moment: however long the campaign, little of it is in memory at once."""
+    return _in_pieces(EXPORTS[validation.choice("kind", kind, tuple(EXPORTS))](campaign))
+
+
+def _in_pieces(parts: Iterable[str]) -> Iterator[str]:
+    """The same text in fewer pieces."""
+    held: list[str] = []
+    size = 0
+    for part in parts:
+        held.append(part)
+        size += len(part)
+        if size >= PIECE:
+            yield "".join(held)
+            held, size = [], 0
+    if held:
+        yield "".join(held)
+
+
+def _all_events(campaign: Campaign) -> Iterator[Event]:
+    """The log up to now, read piece by piece: no transaction is open while somebody downloads."""
+    number, last = 0, campaign.version
+    while number < last:
+        for event in campaign.events(number, min(EVENTS_AT_ONCE, last - number)):
+            yield event
+            number = event.number
 
 
 # Everything, to JSON and back
@@ -38,9 +71,17 @@ def export(campaign: Campaign, kind: str = "json") -> str:
 
 def export_json(campaign: Campaign) -> str:
     """Everything that ever happened to a campaign; `restore_json` brings it back with identical state."""
-    events = [event.to_dict() for event in campaign.events()]
-    content = {"format": FORMAT, "version": VERSION, "name": campaign.name, "events": events}
-    return json.dumps(content, indent=1, allow_nan=False)
+    return "".join(_json_parts(campaign))
+
+
+def _json_parts(campaign: Campaign) -> Iterator[str]:
+    head = json.dumps({"format": FORMAT, "version": VERSION, "name": campaign.name, "events": []}, indent=1)
+    yield head.removesuffix("[]\n}") + "["
+    between = "\n"
+    for event in _all_events(campaign):
+        yield between + textwrap.indent(json.dumps(event.to_dict(), indent=1, allow_nan=False), "  ")
+        between = ",\n"
+    yield "\n ]\n}"
 
 
 def restore_json(text: str, *, db: Address = None, name: str | None = None, key: str | None = None) -> Campaign:
@@ -101,8 +142,13 @@ def _begin(db: Address, name: str, events: list[Event]) -> Campaign:
 
 def export_log(campaign: Campaign) -> str:
     """Every event as CSV, a line per arm; `restore_log` brings it back with identical state."""
-    rows: list[Sequence[Any]] = [LOG_COLUMNS]
-    for event in campaign.events():
+    return "".join(_log_parts(campaign))
+
+
+def _log_parts(campaign: Campaign) -> Iterator[str]:
+    yield _csv_text([LOG_COLUMNS])
+    for event in _all_events(campaign):
+        rows: list[Sequence[Any]] = []
         rest = dict(event.payload)
         outcomes, amounts = rest.pop("outcomes", None), rest.pop("amounts", None)
         rest["has"] = [name for name, given in (("outcomes", outcomes), ("amounts", amounts)) if given is not None]
@@ -119,7 +165,7 @@ def export_log(campaign: Campaign) -> str:
             first, last = ([harmless(each) if isinstance(each, str) else each for each in text] for text in texts)
             rows.append((*first, amount, outcome, *last))
             details = ""
-    return _csv_text(rows)
+        yield _csv_text(rows)
 
 
 def _csv_text(rows: Iterable[Sequence[Any]]) -> str:
@@ -165,8 +211,14 @@ def _events(rows: Iterable[dict[str, str]]) -> Iterator[Event]:
 
 def export_csv(campaign: Campaign) -> str:
     """The history as CSV, a line per split and arm; `import_history` reads it."""
-    lines = ([_cell(line, column) for column in HISTORY_COLUMNS] for line in campaign.history())
-    return _csv_text([HISTORY_COLUMNS, *lines])
+    return "".join(_csv_parts(campaign))
+
+
+def _csv_parts(campaign: Campaign) -> Iterator[str]:
+    yield _csv_text([HISTORY_COLUMNS])
+    for first in range(1, campaign.period + 1, TICKETS_AT_ONCE):
+        lines = campaign.history(first, first + TICKETS_AT_ONCE - 1)
+        yield _csv_text([_cell(line, column) for column in HISTORY_COLUMNS] for line in lines)
 
 
 def _cell(line: Line, column: str) -> str:
@@ -176,4 +228,4 @@ def _cell(line: Line, column: str) -> str:
     return harmless(value) if isinstance(value, str) else "" if value is None else str(value)
 
 
-EXPORTS = {"csv": export_csv, "json": export_json, "log": export_log}
+EXPORTS = {"csv": _csv_parts, "json": _json_parts, "log": _log_parts}

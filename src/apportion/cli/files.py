@@ -91,7 +91,7 @@ def export(
 
     Example: apportion export ads --out ads.csv
     """
-    from apportion._common.files import write_text
+    from apportion._common.files import replacement
     from apportion.campaigns import files
 
     chosen = kind or ("json" if json or (out is not None and out.suffix == ".json") else "csv")
@@ -99,12 +99,13 @@ def export(
         raise InvalidValue(f"`--format` must be one of {', '.join(files.EXPORTS)}; got {chosen[:60]!r}.")
     if out is not None and not force and out.exists():
         raise InvalidValue(f"The file {str(out)!r} is there already; choose another name, or --force to replace it.")
-    text = files.export(open_campaign(name, db), chosen)
+    parts = files.export_parts(open_campaign(name, db), chosen)
     if out is None:
-        print(text, end="")
+        for part in parts:
+            print(part, end="")
         return
-    with explained(out):
-        write_text(out, text)
+    with explained(out), replacement(out) as draft, draft.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(parts)
     if not json:
         print(f"Written: {out}")
 

@@ -63,16 +63,6 @@ tokens = sa.Table(
 _in_use = tokens.c.revoked.is_(None)
 sa.Index("uq_tokens_name", tokens.c.name, unique=True, sqlite_where=_in_use, postgresql_where=_in_use)
 
-# What a token may do with one campaign, where that is not its scope.
-grants = sa.Table(
-    "grants",
-    metadata,
-    sa.Column("token", sa.Integer, sa.ForeignKey("tokens.id", name="fk_grants_token"), nullable=False),
-    sa.Column("campaign", sa.Integer, sa.ForeignKey("campaigns.id", name="fk_grants_campaign"), nullable=False),
-    sa.Column("scope", sa.String(10), nullable=False),
-    sa.PrimaryKeyConstraint("token", "campaign", name="pk_grants"),
-)
-
 # Browsers that signed in with a token.
 sessions = sa.Table(
     "sessions",

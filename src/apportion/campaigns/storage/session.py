@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from apportion.campaigns.events import OF_TICKETS, Event, intact, payload_text
 from apportion.campaigns.storage import chain
-from apportion.campaigns.storage.schema import campaigns, events, grants, snapshots
+from apportion.campaigns.storage.schema import campaigns, events, snapshots
 from apportion.errors import Conflict, UnknownName
 
 SNAPSHOT_EVERY = 64  # a snapshot is written when the event number passes a multiple of this
@@ -216,7 +216,7 @@ class Session:
     def delete_campaign(self, campaign: int) -> None:
         """Everything of a campaign goes, but for its number: another one must never get it."""
         self.wrote = True
-        for table in (events, snapshots, grants):
+        for table in (events, snapshots):
             self._connection.execute(sa.delete(table).where(table.c.campaign == campaign))
         gone = {"name": f"{DELETED}{campaign}", "created": ""}
         self._connection.execute(sa.update(campaigns).where(campaigns.c.id == campaign).values(**gone))

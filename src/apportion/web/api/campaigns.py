@@ -16,6 +16,7 @@ from apportion.errors import InvalidValue
 from apportion.policies.registry import policy_from_plain
 from apportion.web.api import requests, responses
 from apportion.web.api.describe import PREFIX, Key, Limit, Name, read, route
+from apportion.web.guard.limits import Heavy
 from apportion.web.guard.users import Reader, Writer
 from apportion.web.shared import db_of, json_response, open_campaign, remember, store_of, tagged, versions
 
@@ -118,7 +119,7 @@ def change(request: Request, name: Name, body: requests.ChangeSettings, user: Wr
 
 
 @route(router.get, "/campaigns/{name}/check", "Check a campaign", responses.Check, "What was found; look at `ok`.")
-def check(request: Request, name: Name, user: Reader) -> Any:
+def check(request: Request, name: Name, user: Reader, place: Heavy) -> Any:
     """Rebuild everything from the events and compare it with what is stored, bit for bit."""
     return json_response(open_campaign(request, name).check())
 
@@ -137,6 +138,7 @@ def forecast(
     request: Request,
     name: Name,
     user: Reader,
+    place: Heavy,
     periods: Annotated[int, Query(description="How many periods to simulate.", ge=1, le=1000)] = 50,
     # Fewer than the command line's 100: others wait while this runs, and a thousand splits take about 0.2 s.
     worlds: Annotated[int, Query(description="How many futures to simulate.", ge=1, le=1000)] = 25,

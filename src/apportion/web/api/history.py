@@ -10,6 +10,7 @@ from apportion.allocation.beliefs import Beliefs
 from apportion.campaigns.status import relative_to
 from apportion.web.api import responses
 from apportion.web.api.describe import LARGEST_WHOLE, PREFIX, Limit, Name, after, read
+from apportion.web.guard.limits import Heavy
 from apportion.web.guard.users import Reader
 from apportion.web.shared import open_campaign, tagged
 
@@ -79,6 +80,7 @@ def over_time(
     request: Request,
     name: Name,
     user: Reader,
+    place: Heavy,
     every: Annotated[
         int | None,
         Query(description=f"Every so many periods; by default at most {MOMENTS} moments.", ge=1, le=LARGEST_WHOLE),

@@ -68,6 +68,7 @@ KINDS = (
     Kind("method-not-allowed", 405, "The method is not allowed at this address"),
     Kind("too-large", 413, "The request is too large"),
     Kind("unsupported-media-type", 415, "The body is of a type that is not read here"),
+    Kind("too-many", 429, "Too many such requests at once"),
     Kind("internal-error", 500, "Something went wrong in the service"),
 )
 _BY_NAME = {kind.name: kind for kind in KINDS}
@@ -150,7 +151,7 @@ async def _on_error(request: Request, error: Any) -> Response:
 
 
 async def _on_refused(request: Request, error: Any) -> Response:
-    headers = {"WWW-Authenticate": 'Bearer realm="apportion"'} if error.status == 401 else None
+    headers = {401: {"WWW-Authenticate": 'Bearer realm="apportion"'}, 429: {"Retry-After": "5"}}.get(error.status)
     return _respond(request, problem(error.status, error.sentence, headers=headers), error.sentence)
 
 

@@ -89,6 +89,7 @@ _EXPLANATIONS = {
     409: ("This contradicts what is recorded", "Load the page again to see what changed."),
     413: ("That is too large", "Send a smaller file; a history of some thousand rows is plenty to learn from."),
     422: ("Something in the request is not as it should be", "Go back, check what was typed, and send it again."),
+    429: ("Too much at once", "Wait until the other requests are done, and try again."),
     500: ("Something went wrong on our side", "Nothing that was acknowledged is lost. Try again in a moment."),
     503: ("The service cannot do this now", "Try again in a moment; go back and send it again, and it is done once."),
 }

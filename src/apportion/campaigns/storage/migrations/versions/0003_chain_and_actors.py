@@ -1,4 +1,4 @@
-"""Who did it, and a chain of digests over the events; tokens that expire, and rights per campaign."""
+"""Who did it, and a chain of digests over the events; tokens that expire."""
 
 from __future__ import annotations
 
@@ -23,19 +23,12 @@ _events = sa.table(
 
 
 def upgrade() -> None:
-    """Events get columns, and those that are there the digests they would have; tokens an end and rights."""
+    """Events get columns, and those that are there the digests they would have; tokens an end."""
     with op.batch_alter_table("events") as batch:
         batch.add_column(sa.Column("actor", sa.String(200)))
         batch.add_column(sa.Column("request", sa.String(100)))
         batch.add_column(sa.Column("digest", sa.String(64)))
     op.add_column("tokens", sa.Column("expires", sa.String(40)))
-    op.create_table(
-        "grants",
-        sa.Column("token", sa.Integer, sa.ForeignKey("tokens.id", name="fk_grants_token"), nullable=False),
-        sa.Column("campaign", sa.Integer, sa.ForeignKey("campaigns.id", name="fk_grants_campaign"), nullable=False),
-        sa.Column("scope", sa.String(10), nullable=False),
-        sa.PrimaryKeyConstraint("token", "campaign", name="pk_grants"),
-    )
     connection = op.get_bind()
     for (campaign,) in connection.execute(sa.text("SELECT id FROM campaigns")).all():
         _chain(connection, campaign)
