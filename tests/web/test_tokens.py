@@ -16,6 +16,7 @@ import apportion as ap
 from apportion.campaigns.storage import database, tokens
 from apportion.campaigns.storage.address import database_url
 from apportion.campaigns.storage.database import engine_for
+from apportion.campaigns.storage.schema import REVISION
 from apportion.campaigns.storage.tokens import Tokens
 
 FROZEN = Path(__file__).parent.parent / "campaigns" / "storage" / "frozen"
@@ -221,7 +222,7 @@ def test_no_tokens_yet_says_what_to_do(sqlite):
 def rows(path):
     with closing(sqlite3.connect(path)) as plain:
         return {
-            name: plain.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall()
+            name: [row[:7] for row in plain.execute(f"SELECT * FROM {name} ORDER BY 1, 2")]  # columns may be added
             for name in ("campaigns", "events", "snapshots")
         }
 
@@ -235,7 +236,7 @@ def test_the_upgrade_from_0001_keeps_every_event_and_brings_tokens(sqlite):
     with pytest.raises(ap.IncompatibleState, match="older release"):
         ap.Campaign.names(sqlite)
     done = run("upgrade", "--db", sqlite)
-    assert (done.code, "from schema 0001 to 0002" in done.out) == (0, True)
+    assert (done.code, f"from schema 0001 to {REVISION}" in done.out) == (0, True)
     assert rows(sqlite) == before
     secret = Tokens(sqlite).create("anna")
     assert Tokens(sqlite).check(secret).name == "anna"
