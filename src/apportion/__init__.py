@@ -73,8 +73,8 @@ _HOMES = {
     "apportion.allocation.allocator": ("Allocator",),
     "apportion.client": ("Client",),
     "apportion.errors": (
-        "ApportionError", "Conflict", "IncompatibleState", "Infeasible", "InvalidValue", "NotAllowed",
-        "ServiceUnavailable", "SimulationFailed", "StoreUnavailable", "Unconfirmed", "UnknownName",
+        "ApportionError", "ChangedSince", "Conflict", "IncompatibleState", "Infeasible", "InvalidValue", "NotAllowed",
+        "ServiceUnavailable", "SimulationFailed", "StoreUnavailable", "UncertainWrite", "Unconfirmed", "UnknownName",
     ),
     "apportion.inference.fit": ("BurnInFit", "NoiseFit", "burn_in_design", "fit_burn_in", "fit_noise"),
     "apportion.inference.fitted_world": ("FittedWorld", "fit_world", "world_from_history"),

@@ -36,6 +36,10 @@ class Unconfirmed(Conflict):
     """Something that looks like a slip was not confirmed. Nothing was changed; confirmed, it is done."""
 
 
+class ChangedSince(Conflict):
+    """The campaign is not as the caller expected: something happened since they looked. Nothing was changed."""
+
+
 class Infeasible(ApportionError, ValueError):
     """No split satisfies the bounds. The message names the arms."""
 
@@ -45,7 +49,24 @@ class IncompatibleState(ApportionError, ValueError):
 
 
 class StoreUnavailable(ApportionError):
-    """The database cannot be reached, read or written. Nothing was changed."""
+    """The database cannot be reached, read or written. Nothing was changed.
+
+    `public` is the sentence for those who may not know where the database is.
+    """
+
+    public = "The database cannot be used now. Nothing was changed."
+
+
+class UncertainWrite(StoreUnavailable):
+    """The database went away while it kept a write, and could not be asked since: it may or may not have been done.
+
+    Sent again under the same `key`, a write is done once.
+    """
+
+    public = (
+        "The database went away while this was being kept: it may or may not have been done. Sent again under the "
+        "same key, it is done once; without one, look first."
+    )
 
 
 class ServiceUnavailable(ApportionError):

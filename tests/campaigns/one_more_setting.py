@@ -74,7 +74,7 @@ def http_and_pages():
         assert (field["minimum"], field["examples"]) == (1, [14])
         assert field["description"].startswith("Days to wait for an outcome.")
     assert "patience" in responses.Settings.model_json_schema()["required"]
-    with TestClient(create_app(DB), base_url="http://127.0.0.1") as client:
+    with TestClient(create_app(DB), base_url="http://127.0.0.1", client=("127.0.0.1", 1)) as client:
         body = {"name": "sent", "arms": ["a", "b"], "budget": 10, "patience": 8}
         made = client.post("/api/v1/campaigns", json=body)
         assert made.json()["settings"]["patience"] == 8

@@ -1,17 +1,20 @@
 """Campaigns as files: everything out and back, histories in, reports."""
 
 import csv
+import gc
 import html
 import io
 import json
 import re
+import tracemalloc
 
 import pytest
 
 import apportion as ap
 from apportion._common.dates import describe_order
+from apportion.campaigns.actor import acting
 from apportion.campaigns.backtest import backtest
-from apportion.campaigns.files import export_csv, export_json, export_log, restore_json, restore_log
+from apportion.campaigns.files import export_csv, export_json, export_log, export_parts, restore_json, restore_log
 from apportion.campaigns.forecast import forecast
 from apportion.campaigns.importing import import_history
 from apportion.campaigns.report import _means, _shares, campaign_page
@@ -286,6 +289,22 @@ def test_a_name_that_looks_like_a_formula_is_made_harmless(sqlite, history):
     assert twin.beliefs()["=1+1"].resource == 5.0
 
 
+@pytest.mark.parametrize("mark", ["=", "+", "-", "@", "'", "'="])
+def test_no_text_of_an_export_is_a_formula_and_all_come_back(sqlite, mark):
+    arm, key, who = (f"{mark}{word}|'/C calc'!A0" for word in ("arm", "key", "who"))
+    with acting(who, f"{mark}request"):
+        campaign = ap.Campaign.create("f", (arm, "b"), budget=10, b=0.75, db=sqlite)
+        ticket = campaign.split(date=f"{mark}week 3", key=key).ticket
+        campaign.record(ticket, {arm: 1.0, "b": -2.0})
+    for text in (export_csv(campaign), export_log(campaign)):
+        for row in csv.DictReader(io.StringIO(text)):
+            for column, cell in row.items():
+                if column not in ("outcome", "amount", "advised"):  # numbers
+                    assert cell[:1] not in tuple("=+-@"), (column, cell)
+    twin = restore_log(export_log(campaign), name="twin", db=sqlite)
+    assert twin.events() == campaign.events()
+
+
 def test_the_report_is_one_page_that_asks_nothing_of_the_network(sqlite, tmp_path):
     campaign = ap.Campaign.create("a <b> & c", ("<script>", "$x_1$", "b"), budget=100, unit="€", b=0.75, db=sqlite)
     for _ in range(5):
@@ -409,3 +428,30 @@ def test_a_backtest_replays_a_history(history):
     assert result.actual == pytest.approx(sum(line.outcome for line in found))
     costs = backtest(found, worlds=5, b=0.75, sigma=3.0, minimise=True, policies=("odds",))
     assert costs.policies[0].earned < result.actual
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "log"])
+def test_an_export_of_a_longer_campaign_takes_no_more_memory(sqlite, kind):
+    arms = [f"arm {number}" for number in range(20)]
+    campaign = ap.Campaign.create("long", arms, budget=100, policy="uniform", b=0.5, sigma=1, db=sqlite)
+
+    def grow(periods):
+        with campaign.together():
+            for _ in range(periods):
+                campaign.record(campaign.split().ticket, dict.fromkeys(arms, 1.0), confirm=True)
+
+    def peak():
+        gc.collect()
+        tracemalloc.start()
+        size = sum(len(part) for part in export_parts(campaign, kind))
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return size, found
+
+    grow(150)
+    peak()
+    first_size, first = peak()
+    grow(300)
+    size, found = peak()
+    assert size > 2.5 * first_size
+    assert found < 1.4 * first

@@ -232,3 +232,23 @@ def test_machine_code_that_calls_a_large_kernel_finds_it_again_and_follows_its_e
     assert run("mine") == [[3], 1, 0]
     assert run("other", "mine", other=policy)[0] == [3, 3]
     assert run("mine", large=LARGE.format(favourite=4)) == [[4], 0, 1]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files have no owner")
+def test_machine_code_of_others_is_not_run(tmp_path):
+    from apportion._common.machine_code import is_private
+
+    folder, file = tmp_path / "kernels", tmp_path / "kernels" / "one.bin"
+    folder.mkdir(mode=0o700)
+    file.touch(0o600)
+    assert is_private(folder)
+    assert is_private(file)
+    folder.chmod(0o777)
+    assert not is_private(folder)
+    folder.chmod(0o775)
+    assert not is_private(folder)
+    (tmp_path / "link").symlink_to(file)
+    assert not is_private(tmp_path / "link")
+    if os.geteuid() == 0:
+        os.chown(file, 65534, 65534)
+        assert not is_private(file)

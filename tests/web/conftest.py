@@ -13,6 +13,9 @@ with warnings.catch_warnings():  # Starlette would like another version of the s
     warnings.simplefilter("ignore")
     from starlette.testclient import TestClient
 
+# As a program on this machine: by default the client says that it is "testclient".
+TestClient.__init__.__defaults__ = (*TestClient.__init__.__defaults__[:-1], ("127.0.0.1", 50000))
+
 HOST = "http://127.0.0.1:8000"
 
 

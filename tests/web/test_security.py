@@ -287,7 +287,7 @@ def test_a_database_that_is_gone_is_told_without_its_address(app, client, sqlite
         raise StoreUnavailable(f"The database {sqlite} was busy for 60 seconds. Nothing was changed.")
 
     answer = client.get("/api/v1/gone")
-    assert sentence(answer, 503) == "The database was busy for 60 seconds. Nothing was changed."
+    assert sentence(answer, 503) == "The database cannot be used now. Nothing was changed."
     assert answer.headers["retry-after"] == "1"
 
 
@@ -309,3 +309,25 @@ def test_names_are_escaped_where_people_read_them(client):
     assert name not in page
     missing = client.get("/campaigns/<img src=x>", headers={"Accept": "text/html"})
     assert "<img src=x>" not in missing.text
+
+
+# Behind a proxy, or under another server
+
+
+@pytest.mark.parametrize("peer", ["203.0.113.7", "10.0.0.1", "2001:db8::1", "somewhere", "127.0.0.1.example"])
+def test_without_tokens_only_a_peer_on_loopback_is_local(app, peer):
+    from starlette.testclient import TestClient
+
+    stranger = TestClient(app, base_url="http://127.0.0.1:8000", client=(peer, 4711))
+    assert stranger.get(LIST).status_code == 401
+    assert stranger.post(LIST, json={"name": "x", "arms": ["a", "b"], "budget": 1}).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "header", ["X-Forwarded-For", "Forwarded", "X-Real-IP", "Via", "X-Forwarded-Proto", "CF-Connecting-IP"]
+)
+def test_without_tokens_what_a_proxy_passes_on_is_not_local(client, header):
+    assert client.get(LIST).status_code == 200
+    assert client.get(LIST, headers={header: "127.0.0.1"}).status_code == 401
+    body = {"name": "x", "arms": ["a", "b"], "budget": 1}
+    assert client.post(LIST, json=body, headers={header: "203.0.113.7"}).status_code == 401

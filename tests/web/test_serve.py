@@ -179,7 +179,8 @@ def test_the_log_is_lines_of_json_without_secrets(sqlite):
         running.stop()
         requests = [line for line in running.lines if line["event"] == "request"]
         for line in requests:
-            assert set(line) == {"at", "level", "event", "method", "path", "status", "ms", "visitor", "worker"}
+            assert set(line) == {"at", "level", "event", "method", "path", "status", "ms", "visitor", "client",
+                                 "request", "worker"}  # fmt: skip
         assert [(line["path"], line["status"], line["visitor"]) for line in requests] == [
             ("/api/v1/campaigns/ads", 401, None),
             ("/api/v1/campaigns/ads", 200, "anna"),

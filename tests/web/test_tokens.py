@@ -5,7 +5,7 @@ import shutil
 import sqlite3
 import threading
 from contextlib import closing
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ import apportion as ap
 from apportion.campaigns.storage import database, tokens
 from apportion.campaigns.storage.address import database_url
 from apportion.campaigns.storage.database import engine_for
+from apportion.campaigns.storage.schema import REVISION
 from apportion.campaigns.storage.tokens import Tokens
 
 FROZEN = Path(__file__).parent.parent / "campaigns" / "storage" / "frozen"
@@ -221,7 +222,7 @@ def test_no_tokens_yet_says_what_to_do(sqlite):
 def rows(path):
     with closing(sqlite3.connect(path)) as plain:
         return {
-            name: plain.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall()
+            name: [row[:7] for row in plain.execute(f"SELECT * FROM {name} ORDER BY 1, 2")]  # columns may be added
             for name in ("campaigns", "events", "snapshots")
         }
 
@@ -235,7 +236,41 @@ def test_the_upgrade_from_0001_keeps_every_event_and_brings_tokens(sqlite):
     with pytest.raises(ap.IncompatibleState, match="older release"):
         ap.Campaign.names(sqlite)
     done = run("upgrade", "--db", sqlite)
-    assert (done.code, "from schema 0001 to 0002" in done.out) == (0, True)
+    assert (done.code, f"from schema 0001 to {REVISION}" in done.out) == (0, True)
     assert rows(sqlite) == before
     secret = Tokens(sqlite).create("anna")
     assert Tokens(sqlite).check(secret).name == "anna"
+
+
+def test_a_token_ends_when_its_time_is_over(sqlite, monkeypatch):
+    known = Tokens(sqlite)
+    secret = known.create("anna", days=2)
+    (row,) = known.list()
+    assert row.expires > row.created
+    assert known.check(secret) is not None
+    session = known.begin_session(secret)
+    assert known.session(session.value) is not None
+    monkeypatch.setattr(tokens, "now", lambda: row.expires)
+    assert known.list()[0].expired
+    assert known.check(secret) is None
+    assert known.session(session.value) is None
+    assert not known.usable()
+    assert known.any()  # the service stays guarded
+    for days in (0, -1, "x", 1e9):
+        with pytest.raises(ap.InvalidValue, match="days"):
+            known.create("bert", days=days)
+
+
+def test_a_rotated_token_has_another_secret_and_the_same_name(sqlite):
+    known = Tokens(sqlite)
+    secret = known.create("anna", scope="read", days=30)
+    session = known.begin_session(secret)
+    new = known.rotate("anna")
+    assert known.check(secret) is None
+    assert known.session(session.value) is None
+    assert (known.check(new).name, known.check(new).scope) == ("anna", "read")
+    (row,) = known.list()
+    length = datetime.fromisoformat(row.expires) - datetime.fromisoformat(row.created)
+    assert timedelta(days=29.99) < length < timedelta(days=30.01)
+    with pytest.raises(ap.UnknownName, match="in use are: anna"):
+        known.rotate("bert")

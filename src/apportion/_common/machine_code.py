@@ -17,6 +17,7 @@ import inspect
 import os
 import pickle
 import shutil
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -38,7 +39,7 @@ from apportion._common.compiled import code_digest
 # Files that are kept; the least recently used go first.
 _KEPT_FILES = 400
 # Reading a file runs what is in it, so nobody else may write it, whatever the user's mask allows.
-_PRIVATE = 0o600
+_PRIVATE, _PRIVATE_FOLDER = 0o600, 0o700
 # What the symbols of large kernels begin with.
 _PREFIX = "apportion."
 # The large kernels that have an address in this process, by symbol: the function and its argument types.
@@ -113,6 +114,14 @@ def cache_root() -> Path:
     return Path(given) if given else platformdirs.user_cache_path("apportion", appauthor=False) / "kernels"
 
 
+def is_private(path: Path) -> bool:
+    """Whether a file or folder belongs to this user, and nobody else may write it: what is in it can be trusted."""
+    if os.name != "posix":
+        return True
+    found = path.lstat()
+    return found.st_uid == os.geteuid() and not found.st_mode & 0o022 and not stat.S_ISLNK(found.st_mode)
+
+
 class SourceKeyedCache(_Cache):
     """One file per specialisation. A file that cannot be read or written is only a compilation more."""
 
@@ -142,7 +151,7 @@ class SourceKeyedCache(_Cache):
         """The machine code for argument types `sig`, or None."""
         target_context.refresh()
         path = self.path_of(sig, target_context.codegen())
-        if path is None or not path.exists():
+        if path is None or not path.exists() or not (is_private(path.parent) and is_private(path)):
             return None
         try:
             called, content = pickle.loads(path.read_bytes())
@@ -163,7 +172,9 @@ class SourceKeyedCache(_Cache):
         if (called := _called_by_address(data.library)) is None:
             return
         with contextlib.suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True, mode=_PRIVATE_FOLDER)
+            if not is_private(path.parent):
+                return
             _make_room(path.parent)
             with files.replacement(path) as draft:
                 draft.touch(_PRIVATE)

@@ -25,7 +25,7 @@ DELIMITERS = (",", ";", "\t")
 _NOT_UTF8 = "it is not UTF-8 text, which spreadsheets save as “CSV UTF-8”"
 
 _NOTHING = {"", "-", "–", "no data", "na", "n/a", "#n/a", "nan", "none", "null"}
-_FORMULA_MARKS = "=+-@"
+_FORMULA_MARKS = "=+-@\t\r"  # a spreadsheet would take a cell that begins so for a formula
 
 TITLE_LINES = 20  # at most so many lines above the header are a title
 
@@ -254,9 +254,14 @@ def says_nothing(cell: object) -> bool:
 
 
 def unescaped(cell: str) -> str:
-    """A cell without the ' that an export writes before what a spreadsheet would take for a formula.
+    """A cell as it was before `harmless`; other cells as they are."""
+    return cell[1:] if cell[:1] == "'" and cell[1:2] and cell[1] in _FORMULA_MARKS + "'" else cell
 
-    >>> unescaped("'=social"), unescaped("'social")
-    ('=social', "'social")
+
+def harmless(cell: str) -> str:
+    """A text that no spreadsheet takes for a formula; what reads our files takes the mark away again.
+
+    >>> harmless("=1+1"), unescaped(harmless("=1+1")), unescaped(harmless("'=1"))
+    ("'=1+1", '=1+1', "'=1")
     """
-    return cell[1:] if cell[:1] == "'" and cell[1:2] and cell[1] in _FORMULA_MARKS else cell
+    return f"'{cell}" if cell[:1] and cell[0] in _FORMULA_MARKS + "'" else cell

@@ -152,6 +152,11 @@ def arm_names(name: str, values: Any) -> tuple[str, ...]:
     return names
 
 
+def is_number(value: Any) -> bool:
+    """Whether `value` is a finite number."""
+    return _finite(value) is not None
+
+
 def is_whole(value: Any) -> bool:
     """Whether `value` is an integer and not a bool."""
     return isinstance(value, Integral) and not isinstance(value, bool)

@@ -42,10 +42,13 @@ def intact_state() -> Iterator[None]:
         raise IncompatibleState(f"The saved state is damaged: {' '.join(str(error).split())}.") from error
 
 
+LARGEST_SEED = 2**53  # larger whole numbers are not kept by every reader of JSON
+
+
 def fresh_seed() -> int:
     """A seed from the system, which is then reported, so that any run can be played again."""
     entropy = np.random.SeedSequence().entropy
-    return int(entropy) % 2**63  # type: ignore[arg-type]
+    return int(entropy) % LARGEST_SEED  # type: ignore[arg-type]
 
 
 def plain_state(position: Mapping[str, Any]) -> dict[str, Any]:

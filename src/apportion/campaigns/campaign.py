@@ -19,8 +19,15 @@ from apportion.allocation.tickets import Ticket
 from apportion.campaigns import bounds, lifecycle, undo
 from apportion.campaigns.bounds import Bound
 from apportion.campaigns.check import Check, compare
-from apportion.campaigns.creation import add_campaign, campaign_name, creation_payload, divisible_budget, new_arm_name
-from apportion.campaigns.events import Event, now
+from apportion.campaigns.creation import (
+    add_campaign,
+    campaign_name,
+    creation_payload,
+    divisible_budget,
+    most_arms,
+    new_arm_name,
+)
+from apportion.campaigns.events import Event, new_event
 from apportion.campaigns.history import History, lines
 from apportion.campaigns.plausible import SeenOutcomes
 from apportion.campaigns.protocol import CampaignVerbs, Key
@@ -28,7 +35,7 @@ from apportion.campaigns.replay import Replay
 from apportion.campaigns.settings import ChangedSettings, NewSettings, Settings, takes_new_settings, with_defaults
 from apportion.campaigns.state import CampaignState
 from apportion.campaigns.status import Status, expected_regret, status_of
-from apportion.campaigns.storage.address import Address
+from apportion.campaigns.storage.address import Address, database_url, exists, has_secret
 from apportion.campaigns.storage.session import Session
 from apportion.campaigns.storage.store import Store, open_store
 from apportion.campaigns.transactions import Transaction, Transactions, find_done, request_digest, write_key
@@ -100,7 +107,7 @@ class Campaign(CampaignVerbs):
             content["asked"] = request_digest("created", None, asked)
         store = open_store(db)
         try:
-            return cls._begin(store, title, [Event(1, now(), "created", None, content, write_key(key))])
+            return cls._begin(store, title, [new_event(1, "created", content, key=write_key(key))])
         except Conflict:
             if title not in cls.names(db, archived=True):  # refused, but not for its name
                 raise
@@ -117,13 +124,15 @@ class Campaign(CampaignVerbs):
     @classmethod
     def open(cls, name: str, db: Address = None) -> Campaign:
         """The campaign of that name; `UnknownName` with those there are."""
-        store = open_store(db)
+        store = open_store(db, create=False)
         with store.reading() as session:
             return cls(store, session.campaign_id(campaign_name(name)), name)
 
     @staticmethod
     def names(db: Address = None, *, archived: bool = False) -> tuple[str, ...]:
         """The names of the campaigns in use; with `archived` of those that are put away, too."""
+        if not exists(database_url(db)):  # to look must not make one
+            return ()
         with open_store(db).reading() as session:
             away = set() if archived else session.archived()
             return tuple(row.name for row in session.campaigns() if row.id not in away)
@@ -133,7 +142,7 @@ class Campaign(CampaignVerbs):
 
     def __reduce__(self) -> tuple[Any, ...]:
         url = self._store.url
-        if url.password is not None or "password" in url.query:
+        if has_secret(url):
             raise InvalidValue(
                 "A campaign cannot be pickled or copied where the address of its database has a password: "
                 "the copy would hold it. Open the campaign by its name instead."
@@ -258,6 +267,7 @@ class Campaign(CampaignVerbs):
             allocator = transaction.state.allocator
             if action == "add" and arm not in allocator.indices:
                 new_arm_name("name", arm)
+                most_arms(len(allocator.indices) + 1)
             before = allocator.all_arms
             budget, unit = transaction.state.settings_budget, transaction.state.settings_unit
             low, high = bounds.smallest(minimum, arm, budget, unit), bounds.largest(maximum, arm, budget, unit)
@@ -373,6 +383,12 @@ class Campaign(CampaignVerbs):
     def version(self) -> int:
         with self.transactions.reading() as session:
             return session.last_number(self._id)
+
+    @property
+    def tag(self) -> str:
+        """A short text for the campaign as it is now: as `version`, and another one for every other campaign."""
+        with self.transactions.reading() as session:
+            return session.head(self._id).tag
 
     @property
     def open_tickets(self) -> tuple[int, ...]:

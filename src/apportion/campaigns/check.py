@@ -5,6 +5,7 @@ import math
 from typing import Any, NamedTuple
 
 from apportion.allocation.saved_state import OutdatedState
+from apportion.campaigns.events import DAMAGE
 from apportion.campaigns.state import CampaignState
 from apportion.campaigns.storage.session import Session
 from apportion.errors import ApportionError
@@ -19,10 +20,12 @@ class Check(NamedTuple):
     snapshots: int
     exact: bool
     message: str
+    digest: str | None = None
+    """That of the last event: noted down elsewhere, it shows later that nothing before it was changed."""
 
 
 def compare(session: Session, campaign: int) -> tuple[Check, CampaignState | None]:
-    """Rebuild a campaign from its events, and compare it with every snapshot on the way.
+    """Rebuild a campaign from its events, and compare it with every snapshot on the way; each digest must follow.
 
     Where a snapshot differs by rounding only, another processor or NumPy wrote it: powers differ in the last bit
     between them. The message says so; it is no fault.
@@ -30,40 +33,51 @@ def compare(session: Session, campaign: int) -> tuple[Check, CampaignState | Non
     state: CampaignState | None = None
     number = compared = 0
     exact = True
+    saved = session.snapshots(campaign)  # first: what is written meanwhile has more events, not fewer
     upto = session.last_number(campaign)
-    saved = session.snapshots(campaign, upto)
+    digest: str | None = None
     try:
-        for event in session.events(campaign, 0, upto=upto):
+        for event, found, sound in session.chained(campaign, upto):
+            if not sound:
+                message = (
+                    f"Event {event.number} is not as it was written, or one before it is missing: its digest does "
+                    "not follow. Restore the database from a copy."
+                )
+                return Check(False, number, 0, compared, False, message), None
             if state is None:
                 state = CampaignState.begin(event)
                 state.history = lambda ticket, last: session.events_of_ticket(campaign, ticket, last)
             else:
                 state.apply(event)
-            number = event.number
+            number, digest = event.number, found
             if event.kind == "split":
                 _adds_up(event.payload)
             if number in saved:
-                compared += 1
                 rebuilt, snapshot = state.text(), saved[number]
                 if rebuilt != snapshot:
                     try:
                         snapshot = _as_of_today(snapshot, number)
                     except OutdatedState:  # an earlier release kept too little: it is not read any more
                         continue
+                compared += 1
                 if rebuilt != snapshot:
                     exact = False
                     if not _near(rebuilt, snapshot):
                         message = f"The snapshot after event {number} does not agree with the events."
                         return Check(False, number, state.allocator.period, compared, False, message), state
-    except (ApportionError, LookupError, ValueError, TypeError) as error:
+    except (ApportionError, *DAMAGE) as error:
         message = f"Event {number + 1} cannot be repeated: {error}"
         return Check(False, number, 0, compared, False, message), None
     if state is None:
         return Check(False, 0, 0, 0, False, "The campaign has no events."), None
+    if number < max(saved, default=0):
+        message = f"Events after {number} are missing: a snapshot was taken after event {max(saved)}."
+        return Check(False, number, state.allocator.period, compared, False, message), None
     how = "bit for bit" if exact else "to rounding (another processor or NumPy wrote a snapshot)"
     agree = "1 snapshot agrees" if compared == 1 else f"{compared} snapshots agree"
-    message = f"{number} event{'' if number == 1 else 's'} rebuilt; {agree} {how}."
-    return Check(True, number, state.allocator.period, compared, exact, message), state
+    agree = f"{agree} {how}" if compared else "there is no snapshot to compare with, the digests follow"
+    message = f"{number} event{'' if number == 1 else 's'} rebuilt; {agree}."
+    return Check(True, number, state.allocator.period, compared, exact, message, digest), state
 
 
 def _adds_up(payload: dict[str, Any]) -> None:

@@ -1,7 +1,10 @@
 """How a campaign begins: its name, the event of its creation, and a log of events taken in whole."""
 
-from collections.abc import Iterable
-from typing import Any
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -11,15 +14,18 @@ from apportion.allocation.allocator import Allocator
 from apportion.allocation.feasible import amounts as feasible_amounts
 from apportion.allocation.noise_levels import in_order, sigma_by_name
 from apportion.allocation.outcomes import budget_amount
+from apportion.allocation.saved_state import LARGEST_SEED
 from apportion.campaigns.bounds import shares_of
-from apportion.campaigns.events import Event, now
+from apportion.campaigns.events import DAMAGE, Event, new_event
 from apportion.campaigns.settings import SETTINGS
 from apportion.campaigns.state import ALLOCATOR_SETTINGS, CampaignState, resolution_of
 from apportion.campaigns.storage.store import Store
+from apportion.errors import ApportionError, IncompatibleState
 from apportion.policies.registry import choose_policy
 
 BOUNDS = ("minimum", "maximum", "pinned")
 LONGEST_NAME = 200  # characters of a name, of a campaign or a new arm
+MOST_ARMS = 10_000  # of a new campaign: pages, files and answers hold them all
 
 
 def campaign_name(name: Any) -> str:
@@ -44,6 +50,12 @@ def new_arm_name(label: str, name: Any) -> Any:
     return name
 
 
+def most_arms(count: int) -> None:
+    """Refuse more arms than a campaign can have. Those of older releases may have more: there was no limit."""
+    if count > MOST_ARMS:
+        raise validation.refuse("arms", f"at most {MOST_ARMS:,} names", f"{count:,}")
+
+
 def divisible_budget(budget: Any, step: float | None) -> float:
     """A campaign's budget, checked; one that is no multiple of the step could never be split."""
     amount = budget_amount(budget)
@@ -58,7 +70,10 @@ def creation_payload(arms: Iterable[str], given: dict[str, Any]) -> dict[str, An
     budget = divisible_budget(given["budget"], None)
     given = given | {name: shares_of(given[name], name, budget, given["unit"]) for name in BOUNDS}
     names = tuple(new_arm_name("arms", arm) for arm in validation.arm_names("arms", arms))
+    most_arms(len(names))
     sigma = in_order(sigma_by_name(given["sigma"], names), names)
+    if validation.is_number(given["seed"]) and given["seed"] > LARGEST_SEED:
+        raise validation.refuse("seed", f"a whole number of at most {LARGEST_SEED:,}", given["seed"])
     policy, assumed = choose_policy(given["policy"], given["b"], sigma, c=given["c"])
     allocator = Allocator(policy, names, **{name: given[name] for name in ALLOCATOR_SETTINGS})
     held = [name for name, setting in SETTINGS.items() if name != "policy" and not setting.part_of]
@@ -77,22 +92,62 @@ def creation_payload(arms: Iterable[str], given: dict[str, Any]) -> dict[str, An
     return {"options": options, "settings": settings, "program": __version__}
 
 
-def add_campaign(store: Store, name: str, events: list[Event]) -> int:
-    """A new campaign of that name with these events, which must begin with its creation: its id in the store."""
+def add_campaign(store: Store, name: str, events: list[Event], outside: EventCheck | None = None) -> int:
+    """A new campaign of that name with these events, which must begin with its creation: its id in the store.
+
+    `outside`: what events are held to that do not come from a campaign of this database.
+    """
     title = campaign_name(name)
-    state = CampaignState.begin(events[0])
-    by_ticket: dict[int | None, list[Event]] = {}
-    for event in events:
-        by_ticket.setdefault(event.ticket, []).append(event)
-    state.history = lambda ticket, upto: [e for e in by_ticket.get(ticket, []) if e.number <= upto]
-    for event in events[1:]:
-        state.apply(event)
+    state = _rebuilt(events, outside)
     if state.name is not None and state.name != title:  # it was renamed in its first life
         payload = {"name": title, "old": state.name}
-        events = [*events, Event(state.number + 1, now(), "renamed", None, payload)]
+        events = [*events, new_event(state.number + 1, "renamed", payload)]
         state.apply(events[-1])
     with store.writing() as session:
         identity = session.add_campaign(title, events[0].at)
         session.append(identity, events)
         session.save_snapshot(identity, state.number, state.text())
     return identity
+
+
+class EventCheck(Protocol):
+    """Refuses events that no campaign could have: before each is applied, and all of them at the end."""
+
+    def check(self, state: CampaignState | None, event: Event) -> None:
+        """Called with the state before an event, None before the first."""
+
+    def finish(self, state: CampaignState, events: list[Event]) -> None:
+        """Called with the state after the last."""
+
+
+def _rebuilt(events: list[Event], outside: EventCheck | None) -> CampaignState:
+    """The state after these events."""
+    by_ticket: dict[int | None, list[Event]] = {}
+    for event in events:
+        by_ticket.setdefault(event.ticket, []).append(event)
+    state: CampaignState | None = None
+    for event in events:
+        with contextlib.nullcontext() if outside is None else _refused_at(event.number):
+            if outside is not None:
+                outside.check(state, event)
+            if state is None:
+                state = CampaignState.begin(event)
+                state.history = lambda ticket, upto: [e for e in by_ticket.get(ticket, []) if e.number <= upto]
+            else:
+                state.apply(event)
+    if state is None:
+        raise IncompatibleState("A campaign must have at least one event.")
+    if outside is not None:
+        with _refused_at(len(events)):
+            outside.finish(state, events)
+    return state
+
+
+@contextlib.contextmanager
+def _refused_at(number: int) -> Iterator[None]:
+    """Around an event from outside: whatever is wrong with it, the log is refused, and the event is named."""
+    try:
+        yield
+    except (ApportionError, *DAMAGE) as error:
+        why = f"{error} is missing." if isinstance(error, KeyError) else " ".join(str(error).split())
+        raise IncompatibleState(f"The exported campaign is damaged at event {number}: {why}") from error

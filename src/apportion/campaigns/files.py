@@ -3,14 +3,18 @@
 import csv
 import io
 import json
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from apportion._common import parsing, validation
+from apportion._common.tables import harmless, unescaped
 from apportion.campaigns.campaign import Campaign
-from apportion.campaigns.events import DAMAGE, KINDS, Event
+from apportion.campaigns.creation import add_campaign
+from apportion.campaigns.events import DAMAGE, Event, require_sound
 from apportion.campaigns.history import Line
+from apportion.campaigns.restoring import Restoring
 from apportion.campaigns.storage.address import Address
 from apportion.campaigns.storage.store import open_store
 from apportion.campaigns.transactions import is_write_key, write_key
@@ -19,16 +23,47 @@ from apportion.errors import ApportionError, Conflict, IncompatibleState
 FORMAT = "apportion.campaign"
 VERSION = 1
 
-LOG_COLUMNS = ("number", "at", "kind", "ticket", "key", "arm", "amount", "outcome", "details")
-HISTORY_COLUMNS = ("ticket", "date", "arm", "advised", "amount", "outcome", "state", "recorded")
+LOG_COLUMNS = ("number", "at", "kind", "ticket", "key", "arm", "amount", "outcome", "details", "actor", "request")
+OLDER_LOG_COLUMNS = LOG_COLUMNS[:-2]  # before events said who did it
+HISTORY_COLUMNS = ("ticket", "date", "arm", "advised", "amount", "outcome", "state", "recorded", "by")
 NO_DATA = "no data"
 
-LONGEST_MOMENT = 40
+PIECE = 64_000  # characters of an export that are handed on at once
+EVENTS_AT_ONCE = 200
+TICKETS_AT_ONCE = 50
 
 
 def export(campaign: Campaign, kind: str = "json") -> str:
     """Everything as json or log, which `restore_json` and `restore_log` take; the history as csv."""
-    return EXPORTS[validation.choice("kind", kind, tuple(EXPORTS))](campaign)
+    return "".join(export_parts(campaign, kind))
+
+
+def export_parts(campaign: Campaign, kind: str = "json") -> Iterator[str]:
+    """`export` piece by piece, as of one moment: however long the campaign, little of it is in memory at once."""
+    return _in_pieces(EXPORTS[validation.choice("kind", kind, tuple(EXPORTS))](campaign))
+
+
+def _in_pieces(parts: Iterable[str]) -> Iterator[str]:
+    """The same text in fewer pieces."""
+    held: list[str] = []
+    size = 0
+    for part in parts:
+        held.append(part)
+        size += len(part)
+        if size >= PIECE:
+            yield "".join(held)
+            held, size = [], 0
+    if held:
+        yield "".join(held)
+
+
+def _all_events(campaign: Campaign) -> Iterator[Event]:
+    """The log up to now, read piece by piece: no transaction is open while somebody downloads."""
+    number, last = 0, campaign.version
+    while number < last:
+        for event in campaign.events(number, min(EVENTS_AT_ONCE, last - number)):
+            yield event
+            number = event.number
 
 
 # Everything, to JSON and back
@@ -36,21 +71,33 @@ def export(campaign: Campaign, kind: str = "json") -> str:
 
 def export_json(campaign: Campaign) -> str:
     """Everything that ever happened to a campaign; `restore_json` brings it back with identical state."""
-    events = [event.to_dict() for event in campaign.events()]
-    content = {"format": FORMAT, "version": VERSION, "name": campaign.name, "events": events}
-    return json.dumps(content, indent=1, allow_nan=False)
+    return "".join(_json_parts(campaign))
+
+
+def _json_parts(campaign: Campaign) -> Iterator[str]:
+    head = json.dumps({"format": FORMAT, "version": VERSION, "name": campaign.name, "events": []}, indent=1)
+    yield head.removesuffix("[]\n}") + "["
+    between = "\n"
+    for event in _all_events(campaign):
+        yield between + textwrap.indent(json.dumps(event.to_dict(), indent=1, allow_nan=False), "  ")
+        between = ",\n"
+    yield "\n ]\n}"
 
 
 def restore_json(text: str, *, db: Address = None, name: str | None = None, key: str | None = None) -> Campaign:
     """The campaign that `export_json` wrote, under its own name or another; done once under a key."""
     with _undamaged("campaign"):
-        content = json.loads(text)
+        content = json.loads(text, parse_constant=_no_number)
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise IncompatibleState("This is not an exported campaign.")
         if content.get("version") != VERSION:
             raise IncompatibleState(f"`version` of the export must be {VERSION}; got {content.get('version')!r}.")
         events = [Event(**event) for event in content["events"]]
         return _restore(events, name or content["name"], db, key)
+
+
+def _no_number(given: str) -> float:
+    raise ValueError(f"{given} is no number")
 
 
 @contextmanager
@@ -68,25 +115,16 @@ def _restore(events: list[Event], name: str, db: Address, key: str | None = None
     if not events:
         raise IncompatibleState("The exported campaign is damaged: it has no events.")
     for number, event in enumerate(events, 1):
-        sound = (
-            event.number == number
-            and event.kind in KINDS
-            and isinstance(event.payload, dict)
-            and isinstance(event.at, str)
-            and len(event.at) <= LONGEST_MOMENT
-            and event.at.isprintable()
-            and is_write_key(event.key)
-            and (event.ticket is None or validation.is_whole(event.ticket))
-        )
-        if not sound:
-            raise IncompatibleState(f"The exported campaign is damaged at event {number}.")
+        require_sound(event, number)
+        if not is_write_key(event.key):
+            raise IncompatibleState(f"The exported campaign is damaged at event {number}: its key cannot be one.")
     if write_key(key) is None:
-        return Campaign._begin(open_store(db), name, events)
+        return _begin(db, name, events)
     if any(event.key == key for event in events[1:]):
         raise Conflict(f"The key '{key}' was used before for something else.")
     keyed = [events[0]._replace(key=key), *events[1:]]  # the beginning, in this database, is this restoring
     try:
-        return Campaign._begin(open_store(db), name, keyed)
+        return _begin(db, name, keyed)
     except Conflict:
         known = Campaign.open(name, db)
         if known.events(limit=len(keyed)) != keyed:
@@ -94,13 +132,23 @@ def _restore(events: list[Event], name: str, db: Address, key: str | None = None
         return known
 
 
+def _begin(db: Address, name: str, events: list[Event]) -> Campaign:
+    store = open_store(db)
+    return Campaign(store, add_campaign(store, name, events, Restoring()), name)
+
+
 # Everything, to CSV and back
 
 
 def export_log(campaign: Campaign) -> str:
     """Every event as CSV, a line per arm; `restore_log` brings it back with identical state."""
-    rows: list[Sequence[Any]] = [LOG_COLUMNS]
-    for event in campaign.events():
+    return "".join(_log_parts(campaign))
+
+
+def _log_parts(campaign: Campaign) -> Iterator[str]:
+    yield _csv_text([LOG_COLUMNS])
+    for event in _all_events(campaign):
+        rows: list[Sequence[Any]] = []
         rest = dict(event.payload)
         outcomes, amounts = rest.pop("outcomes", None), rest.pop("amounts", None)
         rest["has"] = [name for name, given in (("outcomes", outcomes), ("amounts", amounts)) if given is not None]
@@ -112,9 +160,12 @@ def export_log(campaign: Campaign) -> str:
             if outcomes and name in outcomes:
                 outcome = NO_DATA if outcomes[name] is None else repr(outcomes[name])
             head = (event.number, event.at, event.kind, "" if event.ticket is None else event.ticket, event.key or "")
-            rows.append((*head, name, amount, outcome, details))
+            who = (event.actor or "", event.request or "") if details else ("", "")
+            texts = ((*head, name), (details, *who))
+            first, last = ([harmless(each) if isinstance(each, str) else each for each in text] for text in texts)
+            rows.append((*first, amount, outcome, *last))
             details = ""
-    return _csv_text(rows)
+        yield _csv_text(rows)
 
 
 def _csv_text(rows: Iterable[Sequence[Any]]) -> str:
@@ -127,21 +178,23 @@ def restore_log(text: str, *, name: str, db: Address = None, key: str | None = N
     """The campaign that `export_log` wrote, under a name; done once under a key."""
     with _undamaged("log"):
         rows = csv.DictReader(io.StringIO(text))
-        if tuple(rows.fieldnames or ()) != LOG_COLUMNS:
+        if tuple(rows.fieldnames or ()) not in (LOG_COLUMNS, OLDER_LOG_COLUMNS):
             raise IncompatibleState("This is not the exported log of a campaign.")
         return _restore(list(_events(rows)), name, db, key)
 
 
 def _events(rows: Iterable[dict[str, str]]) -> Iterator[Event]:
     event: Event | None = None
-    for row in rows:
+    for cells in rows:
+        row = {name: unescaped(cell or "") if "actor" in cells else cell for name, cell in cells.items()}
         if row["details"]:
             if event is not None:
                 yield event
-            payload = json.loads(row["details"])
+            payload = json.loads(row["details"], parse_constant=_no_number)
             payload.update({part: {} for part in payload.pop("has")})
             ticket = int(row["ticket"]) if row["ticket"] else None
-            event = Event(int(row["number"]), row["at"], row["kind"], ticket, payload, row["key"] or None)
+            who = (row.get("actor") or None, row.get("request") or None)
+            event = Event(int(row["number"]), row["at"], row["kind"], ticket, payload, row["key"] or None, *who)
         if event is None or str(event.number) != row["number"]:
             raise IncompatibleState("The exported log is damaged: a line does not belong to its event.")
         if row["amount"]:
@@ -158,17 +211,21 @@ def _events(rows: Iterable[dict[str, str]]) -> Iterator[Event]:
 
 def export_csv(campaign: Campaign) -> str:
     """The history as CSV, a line per split and arm; `import_history` reads it."""
-    lines = ([_cell(line, column) for column in HISTORY_COLUMNS] for line in campaign.history())
-    return _csv_text([HISTORY_COLUMNS, *lines])
+    return "".join(_csv_parts(campaign))
+
+
+def _csv_parts(campaign: Campaign) -> Iterator[str]:
+    yield _csv_text([HISTORY_COLUMNS])
+    for first in range(1, campaign.period + 1, TICKETS_AT_ONCE):
+        lines = campaign.history(first, first + TICKETS_AT_ONCE - 1)
+        yield _csv_text([_cell(line, column) for column in HISTORY_COLUMNS] for line in lines)
 
 
 def _cell(line: Line, column: str) -> str:
     value = getattr(line, column)
-    if column == "arm" and value[:1] in "=+-@":
-        return "'" + str(value)  # a spreadsheet would take it for a formula
     if isinstance(value, float):
         return parsing.plain(value)  # whatever else is in the file, it is read back as it was
-    return "" if value is None else str(value)
+    return harmless(value) if isinstance(value, str) else "" if value is None else str(value)
 
 
-EXPORTS = {"csv": export_csv, "json": export_json, "log": export_log}
+EXPORTS = {"csv": _csv_parts, "json": _json_parts, "log": _log_parts}

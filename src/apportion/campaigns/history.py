@@ -33,6 +33,8 @@ class Line(NamedTuple):
     """The old values, oldest first: when they were replaced, the outcome, the amount."""
     spent: float | None = None
     """As `apportion.campaigns.totals` counts it; None for advice that waits, or was closed without a word."""
+    by: str | None = None
+    """Who did the last thing to it: asked for the split, recorded, corrected, cancelled. None: not known."""
 
 
 def lines(events: Iterable[Event]) -> list[Line]:
@@ -53,7 +55,7 @@ def _take_in(event: Event, found: dict[str, Line], dates: dict[int, str]) -> Non
         for (name, amount), share in zip(payload["amounts"].items(), payload["shares"]):
             state = "open" if amount > 0 else "unused"
             advised, spent = (None, amount) if payload.get("source") == "import" else (amount, None)
-            found[name] = Line(ticket, date, name, advised, amount, share, None, state, None, (), spent)
+            found[name] = Line(ticket, date, name, advised, amount, share, None, state, None, (), spent, event.actor)
         return
     if event.kind == "cancelled":
         for name, known in found.items():
@@ -65,6 +67,7 @@ def _take_in(event: Event, found: dict[str, Line], dates: dict[int, str]) -> Non
                 "state": "cancelled",
                 "corrections": before,
                 "spent": None,
+                "by": event.actor,
             }
             found[name] = known._replace(**changed)
         return
@@ -72,7 +75,7 @@ def _take_in(event: Event, found: dict[str, Line], dates: dict[int, str]) -> Non
     for name in dict.fromkeys((*outcomes, *amounts)):
         # Something may be spent on an arm that the advice had left out.
         line = found.get(name) or Line(ticket, dates[ticket], name, 0.0, 0.0, 0.0, None, "unused", None)
-        changes: dict[str, Any] = {"amount": amounts.get(name, line.amount)}
+        changes: dict[str, Any] = {"amount": amounts.get(name, line.amount), "by": event.actor}
         if name in amounts or line.spent is not None or outcomes.get(name) is not None:
             changes["spent"] = changes["amount"]
         if name in outcomes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from apportion._common import validation
 from apportion.allocation.saved_state import fresh_seed
 from apportion.campaigns.creation import add_campaign, campaign_name
-from apportion.campaigns.events import Event, now
+from apportion.campaigns.events import new_event
 from apportion.campaigns.transactions import find_done, request_digest, write_key
 from apportion.errors import Conflict, InvalidValue
 
@@ -52,7 +52,7 @@ def clone(campaign: Campaign, name: str, history: bool, key: str | None) -> int:
     payload = {"source": campaign.name, "history": whole, "events": len(events)}
     if write_key(key) is not None:
         payload["asked"] = request_digest("cloned", None, request)
-    events.append(Event(len(events) + 1, now(), "cloned", None, payload, key))
+    events.append(new_event(len(events) + 1, "cloned", payload, key=key))
     store = campaign.transactions.store
     try:
         return add_campaign(store, title, events)
@@ -75,6 +75,7 @@ def delete(campaign: Campaign, confirm: str) -> None:
     if campaign.transactions.under_way:
         raise Conflict("A campaign cannot be deleted inside of a write of several verbs.")
     with campaign.transactions.write() as transaction:
+        transaction.require_expected()
         transaction.session.delete_campaign(campaign.transactions.campaign)
     campaign.transactions.shared.forget()
     campaign.transactions.shared.deleted = True

@@ -69,6 +69,8 @@ class CampaignState:
             tickets = TicketIndex()
             allocator = Allocator(policy, options.pop("arms"), **options, tickets=tickets)
             begun = cls(allocator, tickets, dict(event.payload["settings"]), 1)
+            if not validation.is_number(begun._settings["budget"]):
+                raise ValueError("its budget is no number")
         begun.at = event.at
         return begun
 

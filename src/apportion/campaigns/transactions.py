@@ -8,13 +8,14 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from apportion._common import validation
 from apportion.allocation.saved_state import OutdatedState
 from apportion.allocation.split import Split
-from apportion.campaigns.events import Event, intact, now
+from apportion.campaigns.events import Event, intact, new_event
 from apportion.campaigns.plausible import SeenOutcomes, first_ticket_seen
 from apportion.campaigns.state import CampaignState
 from apportion.campaigns.storage.fair_lock import Latch
@@ -23,7 +24,7 @@ from apportion.campaigns.storage.session import SNAPSHOT_EVERY, Session
 from apportion.campaigns.storage.store import Store
 from apportion.campaigns.totals import Totals
 from apportion.campaigns.undo import unspent_tickets
-from apportion.errors import ApportionError, Conflict, IncompatibleState, UnknownName
+from apportion.errors import ApportionError, ChangedSince, Conflict, IncompatibleState, UnknownName
 from apportion.policies import Policy
 
 if TYPE_CHECKING:
@@ -35,6 +36,15 @@ T = TypeVar("T")
 READER_WAIT_SECONDS = 0.05
 
 LONGEST_KEY = 200
+MOST_SHARED = 1000  # so many campaigns of a database are held in memory
+
+
+_expected: ContextVar[frozenset[str] | None] = ContextVar("apportion_expected", default=None)
+
+
+def expect(tags: frozenset[str] | None) -> None:
+    """From here on, in this thread or task, write only where the campaign's `tag` is one of these; None: anyhow."""
+    _expected.set(tags)
 
 
 class SharedState:
@@ -76,10 +86,19 @@ class Transaction:
         """Add an event whose change the state already has."""
         if key in self._requests:
             payload = {**payload, "asked": self._requests[key]}
-        event = Event(self.state.number + 1, now(), kind, ticket, payload, key)
+        if not self.events:
+            self.require_expected()
+        event = new_event(self.state.number + 1, kind, payload, ticket, key)
         self.state.count(event)
         self.events.append(event)
         return event
+
+    def require_expected(self) -> None:
+        """`ChangedSince` where the campaign is not as whoever writes expects it (`expect`)."""
+        tags = _expected.get()
+        if tags is not None and self.session.head(self._campaign).tag not in tags:
+            self.stale = True  # the state may hold what is refused here
+            raise ChangedSince("The campaign has changed since: look at it again, and send what is still right.")
 
     def done_before(self, key: str | None, kind: str, ticket: int | None = None, **request: Any) -> Event | None:
         """`find_done`; what is asked for here goes with the event that is appended under the key."""
@@ -101,7 +120,13 @@ class Transactions:
     @property
     def shared(self) -> SharedState:
         """What the threads of this process share of the campaign."""
-        found: SharedState = self.store.shared.setdefault(self.campaign, SharedState())
+        kept = self.store.shared
+        found: SharedState = kept.setdefault(self.campaign, SharedState())
+        if len(kept) > MOST_SHARED:  # the first ones go; whoever needs one of them reads it again
+            with contextlib.suppress(StopIteration, RuntimeError):
+                first = next(iter(kept))
+                if first != self.campaign:
+                    kept.pop(first, None)
         return found
 
     @property

@@ -170,7 +170,8 @@ GROUPS: dict[str, tuple[Any, ...]] = {
         campaign.status, campaign.history, plan.plan, forecast.forecast, settings.settings, arms.arms, campaigns.app,
     ),
     "Files": (
-        files.import_, files.undo_import, files.export, files.restore, files.report, settings.check, settings.upgrade,
+        files.import_, files.undo_import, files.export, files.restore, files.report, files.backup, settings.check,
+        settings.upgrade,
     ),
     "Understand": (fit, forecast.backtest, theory),
     "Laboratory": (simulate, compare, study.app),

@@ -215,9 +215,17 @@ def history(
         if json:
             show.show_json(events)
             return
-        columns = {"event": "right", "at (UTC)": "left", "kind": "left", "ticket": "right", "what": "left"}
+        columns = {"event": "right", "at (UTC)": "left", "kind": "left", "ticket": "right", "what": "left",
+                   "by": "left"}  # fmt: skip
         rows = [
-            (event.number, to_the_minute(event.at), event.kind, event.ticket or "", _summary(event))
+            (
+                event.number,
+                to_the_minute(event.at),
+                event.kind,
+                event.ticket or "",
+                _summary(event),
+                event.actor or "",
+            )
             for event in events
         ]
         show.grid(f"Log of {name}", columns, rows, unbroken=("at (UTC)", "kind"))

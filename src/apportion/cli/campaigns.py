@@ -39,17 +39,15 @@ def list_(archived: Archived = False, db: Db = None, json: Json = False) -> None
     """
     from apportion._common.formatting import readable
     from apportion.campaigns.campaign import Campaign
+    from apportion.campaigns.storage.address import database_url, display_url, exists
+    from apportion.campaigns.summary import summary_of
 
-    found = []
-    for name in Campaign.names(db, archived=archived):
-        status = Campaign.open(name, db).status(health=False)
-        found.append({
-            "campaign": name, "archived": status.archived, "period": status.period, "leader": status.leader,
-            "open_tickets": len(status.open_tickets), "budget": status.settings.budget, "unit": status.settings.unit,
-            "spent": status.spent, "returned": status.returned, "return_so_far": status.return_so_far,
-        })  # fmt: skip
+    found = [summary_of(Campaign.open(name, db)) for name in Campaign.names(db, archived=archived)]
     if json:
         show.show_json(found)
+    elif not found and not exists(database_url(db)):
+        show.say(f"There is no database at {display_url(database_url(db))} yet.")
+        show.say("Begin a campaign: apportion new ads --arms search,social --budget 5000")
     elif not found:
         show.say("No campaigns yet. Begin one: apportion new ads --arms search,social --budget 5000")
     else:
@@ -58,12 +56,15 @@ def list_(archived: Archived = False, db: Db = None, json: Json = False) -> None
             "spent": "right", "came back": "right", "return so far": "right",
         }  # fmt: skip
         rows = [
-            (f"{row['campaign']}{' (archived)' if row['archived'] else ''}", row["period"], row["leader"] or "–",
-             row["open_tickets"], f"{readable(row['budget'])} {row['unit'] or ''}".rstrip(), readable(row["spent"]),
-             readable(row["returned"]), readable(row["return_so_far"]))
-            for row in found
+            (f"{row.campaign}{' (archived)' if row.archived else ''}", row.period, row.leader or "–",
+             row.open_tickets, f"{readable(row.budget)} {row.unit or ''}".rstrip(), readable(row.spent),
+             readable(row.returned), readable(row.return_so_far))
+            for row in found if row.broken is None
         ]  # fmt: skip
         show.grid("Campaigns", columns, rows)
+        for row in found:
+            if row.broken is not None:
+                show.say(f"{row.campaign} cannot be read: {row.broken}")
 
 
 @app.command()

@@ -91,7 +91,7 @@ def export(
 
     Example: apportion export ads --out ads.csv
     """
-    from apportion._common.files import write_text
+    from apportion._common.files import replacement
     from apportion.campaigns import files
 
     chosen = kind or ("json" if json or (out is not None and out.suffix == ".json") else "csv")
@@ -99,12 +99,13 @@ def export(
         raise InvalidValue(f"`--format` must be one of {', '.join(files.EXPORTS)}; got {chosen[:60]!r}.")
     if out is not None and not force and out.exists():
         raise InvalidValue(f"The file {str(out)!r} is there already; choose another name, or --force to replace it.")
-    text = files.export(open_campaign(name, db), chosen)
+    parts = files.export_parts(open_campaign(name, db), chosen)
     if out is None:
-        print(text, end="")
+        for part in parts:
+            print(part, end="")
         return
-    with explained(out):
-        write_text(out, text)
+    with explained(out), replacement(out) as draft, draft.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(parts)
     if not json:
         print(f"Written: {out}")
 
@@ -130,6 +131,24 @@ def restore(
         campaign = restore_log(text, db=db, name=name or file.stem)
     sentence = f"Restored: {campaign.name}, {counted(campaign.version, 'event')}."
     show.show_result(json, {"campaign": campaign.name, "events": campaign.version}, sentence)
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="The copy.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Copy the whole database while it is in use, and check the copy. A plain copy of the file may miss the newest.
+
+    Example: apportion backup campaigns-monday.db
+    """
+    from apportion._common.formatting import counted
+    from apportion.campaigns.storage.backup import backup as copy
+
+    done = copy(file, db, force=force)
+    what = f"{counted(done.campaigns, 'campaign')}, {counted(done.events, 'event')}"
+    show.show_result(json, done, f"Copied and checked: {done.file}, {what}.")
 
 
 def report(

@@ -1,17 +1,23 @@
-"""`apportion token`: who may use the service. Create, list, revoke."""
+"""`apportion token`: who may use the service. Create, rotate, list, revoke."""
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from apportion.cli import show
 from apportion.cli.campaign import Db, Json
 
-app = typer.Typer(name="token", no_args_is_help=True, help="Who may use the service: create, list and revoke tokens.")
+if TYPE_CHECKING:
+    from apportion.campaigns.storage.tokens import TokenRow
 
+app = typer.Typer(
+    name="token", no_args_is_help=True, help="Who may use the service: create, rotate, list and revoke tokens."
+)
+
+Days = Annotated[float | None, typer.Option(help="It ends after so many days; never by default.")]
 TokenName = Annotated[str, typer.Argument(help="Who or what uses it.")]
 
 
@@ -19,6 +25,7 @@ TokenName = Annotated[str, typer.Argument(help="Who or what uses it.")]
 def create(
     name: TokenName,
     scope: Annotated[str, typer.Option(help="read, or write (which also reads).")] = "write",
+    days: Days = None,
     db: Db = None,
     json: Json = False,
 ) -> None:
@@ -28,12 +35,28 @@ def create(
     """
     from apportion.campaigns.storage.tokens import Tokens
 
-    secret = Tokens(db).create(name, scope)
+    secret = Tokens(db).create(name, scope, days)
     if json:
         show.show_json({"name": name, "scope": scope, "token": secret})
         return
     print(secret)  # alone on its stream, to be copied or piped
     print(f"Token '{name}' may {scope}. Copy it now: it is not shown again.", file=sys.stderr)
+
+
+@app.command()
+def rotate(name: TokenName, days: Days = None, db: Db = None, json: Json = False) -> None:
+    """A new secret for a token; the old one ends at once, and every browser that came in by it is signed out.
+
+    Example: apportion token rotate anna --days 90
+    """
+    from apportion.campaigns.storage.tokens import Tokens
+
+    secret = Tokens(db).rotate(name, days)
+    if json:
+        show.show_json({"name": name, "token": secret})
+        return
+    print(secret)
+    print(f"Token '{name}' has a new secret. Copy it now: it is not shown again.", file=sys.stderr)
 
 
 @app.command("list")
@@ -53,10 +76,18 @@ def list_(db: Db = None, json: Json = False) -> None:
         columns = {"token": "left", "scope": "left", "created": "left", "last used": "left", "state": "left"}
         rows = [
             (row.name, row.scope, row.created[:19], "never" if row.last_used is None else row.last_used[:16],
-             "in use" if row.revoked is None else f"revoked {row.revoked[:19]}")
+             _state(row))
             for row in found
         ]  # fmt: skip
         show.grid("Tokens", columns, rows)
+
+
+def _state(row: TokenRow) -> str:
+    if row.revoked is not None:
+        return f"revoked {row.revoked[:19]}"
+    if row.expires is None:
+        return "in use"
+    return f"{'expired' if row.expired else 'in use until'} {row.expires[:16]}"
 
 
 @app.command()

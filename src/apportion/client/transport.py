@@ -43,7 +43,15 @@ LONGEST_KEY = 200
 
 _ERRORS: Mapping[str, type[errors.ApportionError]] = {
     name: getattr(errors, name)
-    for name in ("Conflict", "IncompatibleState", "Infeasible", "InvalidValue", "Unconfirmed", "UnknownName")
+    for name in (
+        "ChangedSince",
+        "Conflict",
+        "IncompatibleState",
+        "Infeasible",
+        "InvalidValue",
+        "Unconfirmed",
+        "UnknownName",
+    )
 }
 
 

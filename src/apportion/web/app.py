@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
@@ -39,6 +40,7 @@ def create_app(db: str | os.PathLike[str] | None = None, *, access: Access | Non
     app.state.campaigns = {}
     app.state.summaries = {}
     app.state.changes = Changes()
+    app.state.heavy_reads = WeakKeyDictionary()
     app.state.charts = ChartCache()
     problems.install(app)
     for router in (*api.ROUTERS, *pages.ROUTERS):

@@ -6,6 +6,7 @@ here, once, and handed to the workers: what is printed is where it really is, an
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
 import gc
@@ -40,6 +41,7 @@ UNRESPONSIVE_SECONDS = 60
 
 KEEP_ALIVE_SECONDS = 30
 MOST_WORKERS = 64
+MOST_FILES = 65_536
 
 
 class ServiceInfo(NamedTuple):
@@ -77,8 +79,10 @@ def serve(
         )
     from uvicorn import Config, Server
 
+    from apportion.web.guard.protocol import ImpatientProtocol
     from apportion.web.observability.requests import log_settings
 
+    _allow_many_connections()
     with listen(host, port) as listener, tempfile.TemporaryDirectory(prefix="apportion-") as folder:
         config = Config(
             functools.partial(application, db, local, folder),
@@ -88,6 +92,7 @@ def serve(
             log_level=level,
             access_log=False,  # our own log knows the user, and leaves out the query
             server_header=False,
+            http=ImpatientProtocol,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=SHUTDOWN_SECONDS,
             timeout_worker_healthcheck=UNRESPONSIVE_SECONDS,
@@ -128,6 +133,18 @@ def _run_workers(config: Config, listener: socket.socket, folder: str) -> None:
 
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # for the workers, which inherit it
     Supervisor(config, [listener]).run()
+
+
+def _allow_many_connections() -> None:
+    """As many open files as the system lets this user have: each connection is one."""
+    if os.name == "posix":
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            with contextlib.suppress(ValueError, OSError):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _leave(number: int, frame: Any) -> None:

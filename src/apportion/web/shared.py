@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import Any
 from fastapi import FastAPI, Request
 from starlette.responses import Response
 
+from apportion._version import __version__
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.plain_data import plain
 from apportion.campaigns.storage.address import database_url
+from apportion.campaigns.storage.session import Head
 from apportion.campaigns.storage.store import Store
 
 __all__ = [
@@ -23,6 +26,7 @@ __all__ = [
     "json_response",
     "open_campaign",
     "plain",
+    "remember",
     "resolved",
     "store_of",
     "tagged",
@@ -32,6 +36,8 @@ __all__ = [
 
 # A browser may cache a response, but asks each time whether it still holds.
 CACHED = "private, no-cache"
+
+MOST_REMEMBERED = 5000  # campaigns that are held ready
 
 _write = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
@@ -63,8 +69,17 @@ def open_campaign(request: Request, name: str) -> Campaign:
     if (
         campaign is None or campaign.name != name or campaign.transactions.shared.deleted
     ):  # it was renamed, or deleted, since
-        campaign = opened[name] = Campaign.open(name, db_of(request))
+        campaign = Campaign.open(name, db_of(request))
+        remember(opened, name, campaign)
     return campaign
+
+
+def remember(cache: dict[str, Any], name: str, value: Any) -> None:
+    """Keep something by the name of a campaign; those that were kept first go, where there are many."""
+    cache[name] = value
+    while len(cache) > MOST_REMEMBERED:
+        with contextlib.suppress(StopIteration, RuntimeError):  # another thread may be doing the same
+            cache.pop(next(iter(cache)), None)
 
 
 def forget_campaign(app: FastAPI, name: str) -> None:
@@ -74,10 +89,10 @@ def forget_campaign(app: FastAPI, name: str) -> None:
     app.state.charts.forget(name)
 
 
-def versions(store: Store) -> dict[str, int]:
-    """The number of the last event of each campaign, by name."""
+def versions(store: Store) -> dict[str, Head]:
+    """The last event of each campaign, by name."""
     with store.reading() as session:
-        return {row.name: session.last_number(row.id) for row in session.campaigns()}
+        return {row.name: session.head(row.id) for row in session.campaigns()}
 
 
 # Responses
@@ -90,7 +105,16 @@ def json_response(content: Any, status: int = 200, headers: Mapping[str, str] | 
 
 def etag(version: int | str) -> str:
     """The tag of a read: it changes when the campaign does."""
-    return f'W/"{version}"'
+    return f'W/"{version}-{__version__}"'  # another release may answer otherwise
+
+
+def expected_tags(request: Request) -> frozenset[str] | None:
+    """What a write expects of the campaign (`If-Match`): the tags of its reads; None where it expects nothing."""
+    wanted = request.headers.get("if-match")
+    if wanted is None or wanted.strip() == "*":
+        return None
+    given = (item.strip().removeprefix("W/").strip('"') for item in wanted.split(","))
+    return frozenset(item.removesuffix(f"-{__version__}") for item in given)
 
 
 def unchanged(request: Request, tag: str) -> Response | None:

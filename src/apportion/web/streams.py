@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -23,6 +23,7 @@ HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 LOOK_SECONDS = 0.5
 HEARTBEAT_SECONDS = 15.0
+ALLOWED_SECONDS = 1.0  # so often a stream looks whether its reader may still read
 
 # How long a browser waits before it connects again.
 RETRY_MILLISECONDS = 2000
@@ -89,11 +90,17 @@ class Changes:
         """How many things are looked at now."""
         return len(self._topics)
 
-    async def follow(self, name: str, look: Callable[[], Any], since: str | None = None) -> AsyncIterator[bytes]:
+    async def follow(
+        self,
+        name: str,
+        look: Callable[[], Any],
+        since: str | None = None,
+        allowed: Callable[[], Awaitable[bool]] | None = None,
+    ) -> AsyncIterator[bytes]:
         """Server-sent events: `version` at the beginning, then `change` each time, comments as heartbeats.
 
         Where `since` is not the version of now, the first event is a `change`: nothing is missed on the way from a
-        page to its stream, or from one connection to the next.
+        page to its stream, or from one connection to the next. It ends once `allowed` says no.
         """
         key = (id(asyncio.get_running_loop()), name)
         topic = self._topics.get(key)
@@ -110,10 +117,16 @@ class Changes:
             sent = topic.version
             missed = since is not None and since != str(sent)
             yield f"retry: {RETRY_MILLISECONDS}\n".encode() + _event("change" if missed else "version", sent)
+            quiet = 0.0
             while True:
                 try:
-                    await asyncio.wait_for(changed.wait(), HEARTBEAT_SECONDS)
+                    await asyncio.wait_for(changed.wait(), ALLOWED_SECONDS)
                 except TimeoutError:
+                    quiet += ALLOWED_SECONDS
+                if allowed is not None and not await allowed():
+                    return
+                if quiet >= HEARTBEAT_SECONDS:
+                    quiet = 0.0
                     yield b": still here\n\n"
                 changed.clear()
                 if topic.version != sent:

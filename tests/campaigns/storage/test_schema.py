@@ -147,7 +147,7 @@ def test_what_is_no_database_gets_a_sentence(tmp_path):
     with pytest.raises(ap.ApportionError, match=r"is not a database of apportion\. Nothing was changed\."):
         ap.Campaign.names(tmp_path / "note.db")
     with pytest.raises(ap.ApportionError, match="Nothing was changed"):
-        ap.Campaign.names(tmp_path / "note.db" / "below.db")
+        ap.Campaign.create("ads", ("a", "b"), budget=1, db=tmp_path / "note.db" / "below.db")
 
 
 def test_a_server_that_is_not_there_gets_a_sentence():

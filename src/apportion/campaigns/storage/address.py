@@ -11,7 +11,7 @@ import platformdirs
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-from apportion.errors import InvalidValue, StoreUnavailable
+from apportion.errors import InvalidValue, StoreUnavailable, UnknownName
 
 Address = str | os.PathLike[str] | None
 """A database as users name it: a URL, the path of a file, or None for `APPORTION_DB` or the default file."""
@@ -61,11 +61,42 @@ def _file_url(path: Path) -> URL:
     return URL.create("sqlite", database=str(path.expanduser().absolute()))
 
 
+def exists(url: URL) -> bool:
+    """Whether there is such a database, as far as can be seen without connecting."""
+    return url.get_backend_name() != "sqlite" or Path(str(url.database)).exists()
+
+
+def require_exists(url: URL) -> None:
+    """Refuse to read a file that is not there: a mistyped path must not make an empty database."""
+    if not exists(url):
+        raise UnknownName(
+            f"There is no database at {display_url(url)}: is the path right? `apportion new` begins a campaign, and "
+            "its database."
+        )
+
+
 def display_url(url: URL) -> str:
-    """A database's name for people: a path, or a URL without its password and the driver's name."""
+    """A database's name for people: a path, or a URL without its secrets and the driver's name."""
     if url.get_backend_name() == "sqlite":
         return str(url.database)
-    return url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
+    shown = {name: value for name, value in url.query.items() if not _is_secret(name)}
+    return url.set(drivername=url.get_backend_name(), query=shown).render_as_string(hide_password=True)
+
+
+def _is_secret(option: str) -> bool:
+    return any(word in option.lower() for word in ("pass", "secret", "token", "key"))
+
+
+def has_secret(url: URL) -> bool:
+    """Whether the address holds something that must not be shown, or copied along."""
+    return bool(secrets_of(url))
+
+
+def secrets_of(url: URL) -> tuple[str, ...]:
+    """The passwords in an address: before the host, or among its options."""
+    options = [value for name, value in url.query.items() if _is_secret(name)]
+    given = (str(url.password) if url.password is not None else "", *(str(value) for value in options))
+    return tuple(value for value in given if value)
 
 
 @contextlib.contextmanager
@@ -74,14 +105,28 @@ def explained_errors(url: URL) -> Iterator[None]:
     try:
         yield
     except (SQLAlchemyError, sqlite3.Error, OSError) as error:
-        raise StoreUnavailable(explain_error(url, error)) from error
+        raise unavailable(url, error) from error
+
+
+def unavailable(url: URL, error: BaseException, kind: type[StoreUnavailable] = StoreUnavailable) -> StoreUnavailable:
+    """The error for the caller; what others may read of it holds no address."""
+    made = kind(explain_error(url, error))
+    if kind is StoreUnavailable and url.get_backend_name() == "sqlite":
+        made.public = _file_sentence("", _cause(error)) or StoreUnavailable.public
+    return made
+
+
+def _cause(error: BaseException) -> str:
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    return " ".join(str(cause).split()).rstrip(".?! ")
 
 
 def explain_error(url: URL, error: BaseException) -> str:
     """An error of the database as a sentence for people."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-    text = " ".join(str(cause).split()).rstrip(".?! ")
-    name = display_url(url)
+    text, name = _cause(error), display_url(url)
+    for secret in secrets_of(url):  # a driver may quote what it was given
+        text = text.replace(secret, "***")
     if not isinstance(error, (SQLAlchemyError, sqlite3.Error, OSError)):
         return (
             f"The database {name} was interrupted by another write of this program, in the middle of a commit: look "
@@ -91,17 +136,23 @@ def explain_error(url: URL, error: BaseException) -> str:
         return f"The database {name} cannot be used: {error.strerror or text}. Nothing was changed."
     if url.get_backend_name() != "sqlite":
         return f"The database {name} answered: {text or type(cause).__name__}."
+    return _file_sentence(f" {name}", text) or f"The database {name} answered: {text}. Nothing was changed."
+
+
+def _file_sentence(name: str, text: str) -> str | None:
+    """What is known of an error of SQLite, by its text; `name` is that of the file, after a blank, or nothing."""
+    file = name or " its file"
     known = {
-        "readonly": f"The database {name} is read-only: give this user the right to write it and its folder.",
-        "full": f"The disk is full: make room where {name} is, and try again.",
-        "disk I/O error": f"The disk refused to write or read {name}: it may be full or failing.",
-        "unable to open": f"The database {name} cannot be opened: is its folder there, and may this user use it?",
-        "locked": f"The database {name} was busy for {LOCK_TIMEOUT_SECONDS:.0f} seconds: another program holds it; "
+        "readonly": f"The database{name} is read-only: give this user the right to write it and its folder.",
+        "full": f"The disk is full: make room where{file} is, and try again.",
+        "disk I/O error": f"The disk refused to write or read{file}: it may be full or failing.",
+        "unable to open": f"The database{name} cannot be opened: is its folder there, and may this user use it?",
+        "locked": f"The database{name} was busy for {LOCK_TIMEOUT_SECONDS:.0f} seconds: another program holds it; "
         "try again.",
-        "not a database": f"The file {name} is not a database of apportion.",
-        "malformed": f"The database {name} is damaged: restore it from a copy.",
+        "not a database": f"The file{name} is not a database of apportion.",
+        "malformed": f"The database{name} is damaged: restore it from a copy.",
     }
     for sign, sentence in known.items():
         if sign in text:
             return f"{sentence} Nothing was changed."
-    return f"The database {name} answered: {text}. Nothing was changed."
+    return None

@@ -7,8 +7,10 @@ import queue
 import shutil
 import sqlite3
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine, ExceptionContext
@@ -28,6 +30,7 @@ UPGRADE_LOCK = 7205759403792793
 """The advisory lock that programs upgrading one PostgreSQL database take; any number nobody else uses."""
 
 IDLE_CONNECTIONS = 16  # so many unused connections of a process stay open
+PRIVATE_FILE = 0o600  # the rights of a new database file
 CONNECT_TIMEOUT_SECONDS = 10  # how long PostgreSQL may take to answer the first word
 
 # Connections
@@ -71,9 +74,11 @@ def make_engine(url: URL) -> Engine:
     if url.get_backend_name() == "sqlite":
         # No bound: a connection that Ctrl-C hits as the pool hands it out is counted as in use for ever.
         given: dict[str, Any] = {"timeout": LOCK_TIMEOUT_SECONDS, "check_same_thread": False}
-        engine = sa.create_engine(
-            url, connect_args=given, poolclass=_Pool, pool_size=IDLE_CONNECTIONS, max_overflow=-1
-        )
+        if _only_readable(Path(str(url.database))):
+            more: dict[str, Any] = {"creator": _reader_of(Path(str(url.database)), given)}
+        else:
+            more = {"connect_args": given}
+        engine = sa.create_engine(url, poolclass=_Pool, pool_size=IDLE_CONNECTIONS, max_overflow=-1, **more)
         sa.event.listen(engine, "connect", _prepare_sqlite)
         sa.event.listen(engine, "begin", _begin_sqlite)
         sa.event.listen(engine, "handle_error", _keep_connection)
@@ -87,6 +92,19 @@ def make_engine(url: URL) -> Engine:
         )
     except (ImportError, NoSuchModuleError):
         raise StoreUnavailable(optional.missing_sentence("postgres")) from None
+
+
+def _only_readable(path: Path) -> bool:
+    """Whether a database is where nothing can be written, a read-only mount say: its log cannot be made there."""
+    return path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+
+
+def _reader_of(path: Path, given: dict[str, Any]) -> Callable[[], sqlite3.Connection]:
+    """Connects to a file to read it alone. Without the files of its log, which cannot be made, nobody writes it."""
+    begun = path.with_name(f"{path.name}-wal")
+    rest = begun.exists() and begun.stat().st_size > 0 and path.with_name(f"{path.name}-shm").exists()
+    address = f"file:{quote(str(path))}?mode=ro" + ("" if rest else "&immutable=1")
+    return lambda: sqlite3.connect(address, uri=True, **given)
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, record: Any) -> None:
@@ -120,6 +138,9 @@ def ensure_schema(engine: Engine) -> None:
         if engine.dialect.name == "sqlite":
             path = Path(str(engine.url.database))
             path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.exists():  # others on the machine are not to read it; its log is made like it
+                with contextlib.suppress(FileExistsError):
+                    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE_FILE))
         found = _schema_of(engine)
         if found is None:
             _migrate(engine)

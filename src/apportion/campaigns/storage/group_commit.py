@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from apportion.campaigns.storage.fair_lock import Latch
 from apportion.campaigns.storage.session import Session
@@ -49,6 +49,7 @@ class WriteGroup:
         self.current: GroupedSession | None = None  # the write in progress
         self.done = Latch()
         self.error: BaseException | None = None
+        self.uncertain = False  # whether a commit was sent and got no answer
         self.undo: list[Callable[[], None]] = []
 
     def finish(self, error: BaseException | None = None) -> None:
@@ -60,8 +61,10 @@ class WriteGroup:
                 else:
                     self.connection.rollback()
             except (SQLAlchemyError, sqlite3.Error, OSError) as failure:
+                self.uncertain = error is None and _may_be_kept(failure)
                 error = error or failure
             except BaseException as failure:
+                self.uncertain = error is None
                 error = error or self._interrupted(failure)
                 hidden = failure.__context__  # SQLAlchemy may put an assertion of its own over Ctrl-C
                 raise (failure if hidden is None or isinstance(hidden, Exception) else hidden) from None
@@ -100,3 +103,9 @@ class WriteGroup:
         """What is in memory may not be on disk: it is read again."""
         for undo in self.undo:
             undo()
+
+
+def _may_be_kept(failure: BaseException) -> bool:
+    """Whether a commit that failed so may be on disk all the same: the connection broke, or the disk did."""
+    broken = isinstance(failure, DBAPIError) and failure.connection_invalidated
+    return broken or isinstance(failure, OSError) or "disk I/O error" in str(failure)

@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-REVISION = "0002"  # the newest revision in `migrations/versions`: what this release reads and writes
+REVISION = "0003"  # the newest revision in `migrations/versions`: what this release reads and writes
 
 metadata = sa.MetaData()
 
@@ -25,6 +25,9 @@ events = sa.Table(
     sa.Column("ticket", sa.BigInteger),
     sa.Column("key", sa.String(200)),
     sa.Column("payload", sa.Text, nullable=False),
+    sa.Column("actor", sa.String(200)),  # who did it; NULL before there was this column
+    sa.Column("request", sa.String(100)),  # the id of the request, where one was made
+    sa.Column("digest", sa.String(64)),  # of this event and the digest of the one before (`chain`)
     sa.PrimaryKeyConstraint("campaign", "number", name="pk_events"),
     sqlite_with_rowid=False,
 )
@@ -54,6 +57,7 @@ tokens = sa.Table(
     sa.Column("created", sa.String(40), nullable=False),
     sa.Column("last_used", sa.String(40)),
     sa.Column("revoked", sa.String(40)),
+    sa.Column("expires", sa.String(40)),
     sa.UniqueConstraint("hash", name="uq_tokens_hash"),
 )
 _in_use = tokens.c.revoked.is_(None)

@@ -9,7 +9,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
-from apportion.campaigns.events import Event, intact, payload_text
+from apportion.campaigns.events import OF_TICKETS, Event, intact, payload_text
+from apportion.campaigns.storage import chain
 from apportion.campaigns.storage.schema import campaigns, events, snapshots
 from apportion.errors import Conflict, UnknownName
 
@@ -17,6 +18,7 @@ SNAPSHOT_EVERY = 64  # a snapshot is written when the event number passes a mult
 SNAPSHOT_KEPT_EVERY = 1024
 """Of older snapshots the last in each stretch of so many events stays, so that any past state is near one."""
 
+MOST_EVENTS = 2**62  # more than any campaign has; a database can count so far
 EVENTS_PER_FETCH = 500  # so many events are in memory at once while a log is read
 NAMES_LISTED = 20  # so many campaigns are listed where a name is not known
 DELETED = "deleted/"  # what the name of a deleted campaign begins with; that of no other can
@@ -24,7 +26,11 @@ _COLUMNS = [events.c[name] for name in Event._fields]
 _OWN = events.c.campaign == sa.bindparam("campaign")
 _LAST_NUMBER = sa.select(sa.func.max(events.c.number)).where(_OWN)
 _MOMENT = sa.select(events.c.at).where(_OWN, events.c.number == sa.bindparam("number"))
-_LAST_NUMBER_AND_MOMENT = sa.select(_LAST_NUMBER.scalar_subquery(), _MOMENT.scalar_subquery())
+_DIGEST = sa.select(events.c.digest).where(_OWN, events.c.number == sa.bindparam("number"))
+_HEAD = sa.select(events.c.number, events.c.digest).where(_OWN).order_by(events.c.number.desc()).limit(1)
+_LAST_NUMBER_AND_MOMENT = sa.select(
+    _LAST_NUMBER.scalar_subquery(), _MOMENT.scalar_subquery(), _DIGEST.scalar_subquery()
+)
 _EVENTS_AFTER = sa.select(*_COLUMNS).where(_OWN, events.c.number > sa.bindparam("after")).order_by(events.c.number)
 _EVENT_BY_KEY = sa.select(*_COLUMNS).where(_OWN, events.c.key == sa.bindparam("key"))
 _ADD_EVENTS = sa.insert(events)
@@ -36,6 +42,18 @@ class CampaignRow(NamedTuple):
     id: int
     name: str
     created: str
+
+
+class Head(NamedTuple):
+    """The last event of a campaign: its number and its digest, which no other campaign has."""
+
+    number: int
+    digest: str
+
+    @property
+    def tag(self) -> str:
+        """A short text for the campaign as it is now: another one whenever anything happened, here or elsewhere."""
+        return f"{self.number}-{self.digest[:12]}"
 
 
 class Snapshot(NamedTuple):
@@ -51,6 +69,9 @@ class Session:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self.wrote = False  # whether anything was written
+        self.last_written: tuple[int, int, str] | None = None
+        """The last event that was added: its campaign, its number, its digest."""
+        self._known_digest: tuple[int, int, str] | None = None  # of a campaign's event, found on the way
         self.pending: Sequence[Event] = ()
         """Events of the campaign that is being written, not yet in the database: reading events finds them, too."""
 
@@ -62,9 +83,16 @@ class Session:
             return self.pending[-1].number
         return self._connection.execute(_LAST_NUMBER, {"campaign": campaign}).scalar() or 0
 
+    def head(self, campaign: int) -> Head:
+        """The number and the digest of the last event."""
+        row = self._connection.execute(_HEAD, {"campaign": campaign}).first()
+        return Head(0, "") if row is None else Head(row.number, row.digest or "")
+
     def last_number_and_moment(self, campaign: int, number: int) -> tuple[int, str | None]:
         """The number of the last event, and the moment of the one of that number; None where there is none."""
-        last, at = self._connection.execute(_LAST_NUMBER_AND_MOMENT, {"campaign": campaign, "number": number}).one()
+        given = {"campaign": campaign, "number": number}
+        last, at, digest = self._connection.execute(_LAST_NUMBER_AND_MOMENT, given).one()
+        self._known_digest = None if digest is None else (campaign, number, digest)
         return last or 0, at
 
     def events(
@@ -88,8 +116,8 @@ class Session:
     def events_of_ticket(self, campaign: int, ticket: int, upto: int | None = None) -> list[Event]:
         """The events of one ticket, in order."""
         query = sa.select(*_COLUMNS).where(events.c.campaign == campaign, events.c.ticket == ticket)
-        if upto is not None:
-            query = query.where(events.c.number <= upto)
+        # Always with a bound on the number: without one, SQLite would read all events of the campaign.
+        query = query.where(events.c.number <= (MOST_EVENTS if upto is None else upto))
         found = [_event(row) for row in self._connection.execute(query.order_by(events.c.number))]
         if self.pending:
             found += [event for event in self._pending(upto=upto) if event.ticket == ticket]
@@ -106,7 +134,7 @@ class Session:
     def events_by_ticket(self, campaign: int) -> Iterator[Event]:
         """The events of all tickets, ticket by ticket, each in order."""
         if self.pending:
-            return iter(self.events_of_tickets(campaign, 1, 2**62))
+            return iter(self.events_of_tickets(campaign, 1, MOST_EVENTS))
         query = sa.select(*_COLUMNS).where(events.c.campaign == campaign, events.c.ticket >= 1)
         rows = self._connection.execute(query.order_by(events.c.ticket, events.c.number))
         return map(_event, rows.yield_per(EVENTS_PER_FETCH))
@@ -114,6 +142,8 @@ class Session:
     def events_of_kind(self, campaign: int, *kinds: str) -> list[Event]:
         """The events of some kinds, in order."""
         query = sa.select(*_COLUMNS).where(events.c.campaign == campaign, events.c.kind.in_(kinds))
+        if set(kinds).isdisjoint(OF_TICKETS):  # by the index of tickets, which has these first
+            query = query.where(events.c.ticket.is_(None), events.c.number <= MOST_EVENTS)
         found = [_event(row) for row in self._connection.execute(query.order_by(events.c.number))]
         return [*found, *(event for event in self.pending if event.kind in kinds)]
 
@@ -133,9 +163,9 @@ class Session:
         row = self._connection.execute(query.order_by(snapshots.c.number.desc()).limit(1)).first()
         return None if row is None else Snapshot(*row)
 
-    def snapshots(self, campaign: int, upto: int) -> dict[int, str]:
-        """All saved states up to an event, by number."""
-        query = sa.select(snapshots).where(snapshots.c.campaign == campaign, snapshots.c.number <= upto)
+    def snapshots(self, campaign: int) -> dict[int, str]:
+        """All saved states, by number."""
+        query = sa.select(snapshots).where(snapshots.c.campaign == campaign)
         return {row.number: row.state for row in self._connection.execute(query)}
 
     def campaigns(self) -> list[CampaignRow]:
@@ -203,12 +233,39 @@ class Session:
 
     def append(self, campaign: int, new: Sequence[Event]) -> None:
         """Add events; `Conflict` where a number or a key is taken."""
-        rows = [{"campaign": campaign, **event._asdict(), "payload": payload_text(event.payload)} for event in new]
+        digest, rows = self._digest_of(campaign, new[0].number - 1), []
+        for event in new:
+            row = {"campaign": campaign, **event._asdict(), "payload": payload_text(event.payload)}
+            digest = row["digest"] = chain.digest(digest, row)
+            rows.append(row)
         self.wrote = True
         try:
             self._connection.execute(_ADD_EVENTS, rows if len(rows) > 1 else rows[0])
         except IntegrityError as error:
             raise Conflict("The campaign has moved on, or the key was used before; nothing was changed.") from error
+        self._known_digest = self.last_written = (campaign, new[-1].number, digest)
+
+    def digest(self, campaign: int, number: int) -> str | None:
+        """The digest of an event; None where there is none of that number."""
+        return self._connection.execute(_DIGEST, {"campaign": campaign, "number": number}).scalar()
+
+    def _digest_of(self, campaign: int, number: int) -> str:
+        """The digest of an event; none before the first."""
+        if number == 0:
+            return ""
+        if self._known_digest is not None and self._known_digest[:2] == (campaign, number):
+            return self._known_digest[2]
+        return self.digest(campaign, number) or ""
+
+    def chained(self, campaign: int, upto: int) -> Iterator[tuple[Event, str | None, bool]]:
+        """Events in order up to a number, their digests, and whether each follows from the event and those before."""
+        query = sa.select(*_COLUMNS, events.c.digest).where(_OWN, events.c.number <= upto).order_by(events.c.number)
+        before = ""
+        for row in self._connection.execute(query, {"campaign": campaign}).yield_per(EVENTS_PER_FETCH):
+            content = dict(row._mapping)
+            sound = chain.digest(before, content) == content["digest"]
+            before = content["digest"] or ""
+            yield _event(row[:-1]), content["digest"], sound
 
     def save_snapshot(self, campaign: int, number: int, state: str) -> None:
         """Keep a snapshot, and forget those that it makes needless."""
@@ -225,11 +282,11 @@ class Session:
 
 
 def _event(row: Any, asked: bool = False) -> Event:
-    number, at, kind, ticket, payload, key = row
+    number, at, kind, ticket, payload, key, actor, request = row
     with intact(number):
         content = json.loads(payload)
         if not isinstance(content, dict):
             raise ValueError("it is not a JSON object")
     if not asked:  # of use to compare keys only, and no part of what happened
         content.pop("asked", None)
-    return Event(number, at, kind, ticket, content, key)
+    return Event(number, at, kind, ticket, content, key, actor, request)

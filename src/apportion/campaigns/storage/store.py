@@ -8,9 +8,13 @@
 `apportion.testing.STORE_CHECKS` is the suite that a store must pass.
 """
 
+import collections
+import contextlib
 import os
 import sqlite3
 import threading
+import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,16 +23,19 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
 
-from apportion.campaigns.storage.address import database_url, explain_error, explained_errors
+from apportion.campaigns.storage.address import database_url, explained_errors, require_exists, unavailable
 from apportion.campaigns.storage.database import close_engine, engine_for
 from apportion.campaigns.storage.fair_lock import FairLock, Waiter
 from apportion.campaigns.storage.group_commit import MAX_WRITES_PER_COMMIT, GroupedSession, WriteGroup
 from apportion.campaigns.storage.schema import campaigns
 from apportion.campaigns.storage.session import Session
-from apportion.errors import StoreUnavailable
+from apportion.errors import UncertainWrite
 
 COMMIT_CHECK_SECONDS = 0.05
 """A writer whose commit is left to the next one looks so often whether that one is still there."""
+
+LOOK_UP_ATTEMPTS, LOOK_UP_SECONDS = 5, 0.2
+"""A write whose commit got no answer is looked up so often, with so many seconds between."""
 
 _LOCK_CAMPAIGN = sa.select(campaigns.c.id).where(campaigns.c.id == sa.bindparam("campaign")).with_for_update()
 
@@ -63,7 +70,8 @@ class Store:
                 try:
                     self._write_lock.wait(waiter)
                     group = self._join(campaign)
-                    yield self._begin(group)
+                    session = self._begin(group)
+                    yield session
                     group.writes += 1
                     group.current = None
                     if campaign is None or not self._write_lock.waiting or group.writes >= MAX_WRITES_PER_COMMIT:
@@ -77,7 +85,26 @@ class Store:
             while not group.done.wait(COMMIT_CHECK_SECONDS):  # the next writer commits; if it is gone, we do
                 self._commit_pending()
             if group.error is not None:  # an exception of its own for each thread
-                raise StoreUnavailable(explain_error(self.url, group.error)) from group.error
+                if group.uncertain and session.wrote and self._was_kept(session, group.error):
+                    return
+                raise unavailable(self.url, group.error) from group.error
+
+    def _was_kept(self, session: GroupedSession, lost: BaseException) -> bool:
+        """Whether a write whose commit got no answer is on disk; `UncertainWrite` where nobody can say."""
+        if session.last_written is None:
+            raise unavailable(self.url, lost, UncertainWrite) from lost
+        campaign, number, digest = session.last_written
+        for attempt in range(LOOK_UP_ATTEMPTS):
+            if attempt:
+                time.sleep(LOOK_UP_SECONDS)
+            try:
+                with engine_for(self.url).connect() as connection:
+                    if self.url.get_backend_name() != "sqlite":  # waits for a commit that is still under way
+                        connection.execute(_LOCK_CAMPAIGN, {"campaign": campaign})
+                    return Session(connection).digest(campaign, number) == digest
+            except (SQLAlchemyError, sqlite3.Error, OSError):
+                continue
+        raise unavailable(self.url, lost, UncertainWrite) from lost
 
     def _join(self, campaign: int | None) -> WriteGroup:
         """The group that is open, or a new one; those who make a campaign, or have another lock, go alone."""
@@ -148,25 +175,65 @@ class Store:
         self.shared.clear()
 
 
-_stores: dict[URL, Store] = {}
+STORES_KEPT = 16
+"""So many databases stay open in a process; others are closed once no campaign of them is in use."""
+
+_stores: weakref.WeakValueDictionary[URL, Store] = weakref.WeakValueDictionary()
+_recent: collections.deque[Store] = collections.deque(maxlen=STORES_KEPT)
 _stores_lock = threading.Lock()
 
 
-def open_store(db: str | os.PathLike[str] | None = None) -> Store:
-    """The store at a URL or file, one per process; a new file gets its tables."""
+def open_store(db: str | os.PathLike[str] | None = None, *, create: bool = True) -> Store:
+    """The store at a URL or file, one per process; a new file gets its tables, unless `create` is False."""
     url = database_url(db)
+    if not create:
+        require_exists(url)
     engine_for(url)
     with _stores_lock:
-        return _stores.setdefault(url, Store(url))
+        store = _stores.get(url)
+        if store is None:
+            store = _stores[url] = Store(url)
+            weakref.finalize(store, close_engine, url).atexit = False
+        if not _recent or _recent[-1] is not store:
+            with contextlib.suppress(ValueError):
+                _recent.remove(store)
+            _recent.append(store)
+        return store
+
+
+# A fork copies the memory of SQLite, too: in the child, a write that another thread had begun would hold the file's
+# lock for ever. So no write of a file is under way while this process forks.
+_held_for_fork: list[tuple[Store, Waiter]] = []
+
+
+def _before_fork() -> None:
+    for store in tuple(_stores.values()):
+        lock = store._write_lock
+        if store.url.get_backend_name() != "sqlite" or lock.holder.thread == threading.get_ident():
+            continue
+        waiter = Waiter()
+        waiter.lock.acquire()
+        lock.wait(waiter)
+        _held_for_fork.append((store, waiter))
+        if store._group is not None:
+            store._finish(store._group)
+
+
+def _after_fork_in_parent() -> None:
+    while _held_for_fork:
+        _, waiter = _held_for_fork.pop()
+        waiter.leave()
+        waiter.lock.release()
 
 
 def _after_fork() -> None:
     global _stores_lock
     _stores_lock = threading.Lock()
+    _held_for_fork.clear()
     for store in _stores.values():
         store._write_lock, store._group = FairLock(), None
         store.shared.clear()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork)

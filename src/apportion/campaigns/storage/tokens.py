@@ -31,6 +31,7 @@ PREFIX = "apt_"
 
 SECRET_BYTES = 32
 LONGEST_NAME = 100
+LONGEST_DAYS = 3650.0
 
 SESSION_LENGTH = timedelta(days=14)  # a browser signs in again after this long
 LAST_USED_EVERY_SECONDS = 60.0  # `last_used` is for people: it is written no oftener, so that reading stays reading
@@ -44,6 +45,12 @@ class TokenRow(NamedTuple):
     created: str
     last_used: str | None
     revoked: str | None
+    expires: str | None = None
+
+    @property
+    def expired(self) -> bool:
+        """Whether its time is over."""
+        return self.expires is not None and self.expires <= now()
 
 
 class NewSession(NamedTuple):
@@ -60,10 +67,10 @@ class SessionRow(NamedTuple):
     expires: str
 
 
-_ROW = (tokens.c.name, tokens.c.scope, tokens.c.created, tokens.c.last_used, tokens.c.revoked)
+_ROW = tuple(tokens.c[name] for name in TokenRow._fields)
 _BY_HASH = sa.select(*_ROW, tokens.c.id, tokens.c.hash).where(tokens.c.hash == sa.bindparam("hash"))
 _SESSION = (
-    sa.select(*_ROW, tokens.c.id, sessions.c.expires, sessions.c.hash)
+    sa.select(*_ROW, tokens.c.id, sessions.c.expires.label("ends"), sessions.c.hash)
     .join_from(sessions, tokens, sessions.c.token == tokens.c.id)
     .where(sessions.c.hash == sa.bindparam("hash"))
 )
@@ -90,11 +97,11 @@ class Tokens:
 
     # Tokens
 
-    def create(self, name: str, scope: str = "write") -> str:
-        """A new token's secret, which is shown only here. `Conflict` where the name is in use."""
+    def create(self, name: str, scope: str = "write", days: float | None = None) -> str:
+        """A new token's secret, shown only here; it ends after `days`. `Conflict` where the name is taken."""
         title, allowed = token_name(name), validation.choice("scope", scope, SCOPES)
         secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
-        row = {"name": title, "scope": allowed, "hash": _hash(secret), "created": now()}
+        row = {"name": title, "scope": allowed, "hash": _hash(secret), "created": now(), "expires": _end(days)}
         with self._writing() as connection:
             try:
                 connection.execute(sa.insert(tokens).values(row))
@@ -115,14 +122,38 @@ class Tokens:
             query = sa.select(tokens.c.id).where(tokens.c.name == title, tokens.c.revoked.is_(None))
             found = connection.execute(query).scalar()
             if found is None:
-                usable = connection.execute(sa.select(tokens.c.name).where(tokens.c.revoked.is_(None)))
-                known = ", ".join(sorted(row.name for row in usable)) or "none"
-                raise UnknownName(f"Token '{title}' is not in use; in use are: {known}.")
+                raise self._not_in_use(connection, title)
             connection.execute(sa.delete(sessions).where(sessions.c.token == found))
             connection.execute(sa.update(tokens).where(tokens.c.id == found).values(revoked=now()))
 
+    def rotate(self, name: str, days: float | None = None) -> str:
+        """A new secret for a token, in place of its old one, which ends at once with its sessions; shown only here.
+
+        Name, scope and rights stay. It ends after so many days; by default as long after now as it was made for.
+        """
+        title, secret = token_name(name), PREFIX + secrets.token_urlsafe(SECRET_BYTES)
+        with self._writing() as connection:
+            query = sa.select(*_ROW, tokens.c.id).where(tokens.c.name == title, tokens.c.revoked.is_(None))
+            found = connection.execute(query).first()
+            if found is None:
+                raise self._not_in_use(connection, title)
+            end = _end(days)
+            if days is None and found.expires is not None:
+                made = datetime.fromisoformat(found.created)
+                end = _end((datetime.fromisoformat(found.expires) - made) / timedelta(days=1))
+            connection.execute(sa.delete(sessions).where(sessions.c.token == found.id))
+            changed = {"hash": _hash(secret), "created": now(), "expires": end}
+            connection.execute(sa.update(tokens).where(tokens.c.id == found.id).values(changed))
+        return secret
+
+    @staticmethod
+    def _not_in_use(connection: Connection, title: str) -> UnknownName:
+        usable = connection.execute(sa.select(tokens.c.name).where(tokens.c.revoked.is_(None)))
+        known = ", ".join(sorted(row.name for row in usable)) or "none"
+        return UnknownName(f"Token '{title}' is not in use; in use are: {known}.")
+
     def check(self, secret: str) -> TokenRow | None:
-        """The token of a secret; None where there is none, or it was revoked."""
+        """The token of a secret; None where there is none, it was revoked, or its time is over."""
         if not isinstance(secret, str) or not secret.startswith(PREFIX):
             return None
         row = self._find(_BY_HASH, secret)
@@ -138,7 +169,8 @@ class Tokens:
 
     def usable(self) -> bool:
         """Whether anyone can come in by a token: one at least is not revoked."""
-        query = sa.select(tokens.c.id).where(tokens.c.revoked.is_(None)).limit(1)
+        lasts = tokens.c.expires.is_(None) | (tokens.c.expires > now())
+        query = sa.select(tokens.c.id).where(tokens.c.revoked.is_(None), lasts).limit(1)
         with self._reading() as connection:
             return connection.execute(query).first() is not None
 
@@ -160,10 +192,10 @@ class Tokens:
     def session(self, value: str) -> SessionRow | None:
         """The session of a cookie's value; None where it is not known, has expired, or its token was revoked."""
         row = self._find(_SESSION, value) if isinstance(value, str) and value else None
-        if row is None or row.expires < now():
+        if row is None or row.ends < now():
             return None
         self._mark_used(row.id)
-        return SessionRow(TokenRow(*row[: len(TokenRow._fields)]), row.expires)
+        return SessionRow(TokenRow(*row[: len(TokenRow._fields)]), row.ends)
 
     def end_session(self, value: str) -> None:
         """Sign a browser out; one that is not known is out already."""
@@ -180,8 +212,9 @@ class Tokens:
             row = connection.execute(query, {"hash": digest}).first()
         # Found by its hash, which tells nothing of the secret however long the look-up took; compared once more in
         # constant time, so that no collation of the database can make two hashes alike.
-        found = row is not None and hmac.compare_digest(row.hash, digest) and row.revoked is None
-        return row if found else None
+        if row is None or not hmac.compare_digest(row.hash, digest) or row.revoked is not None:
+            return None
+        return None if TokenRow(*row[: len(TokenRow._fields)]).expired else row
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -211,6 +244,14 @@ def token_name(name: str) -> str:
         return name
     allowed = f"printable text of at most {LONGEST_NAME} characters without blanks at either end"
     raise validation.refuse("name", allowed, name)
+
+
+def _end(days: float | None) -> str | None:
+    """The moment after so many days; None where there is no end."""
+    if days is None:
+        return None
+    length = validation.number("days", days, above=0.0, high=LONGEST_DAYS)
+    return (datetime.now(UTC) + timedelta(days=length)).isoformat(timespec="microseconds")
 
 
 def _hash(secret: str) -> str:

@@ -21,7 +21,7 @@ router = APIRouter(prefix=f"{PREFIX}/campaigns/{{name}}", tags=["arms"])
 def arms(request: Request, name: Name, user: Reader) -> Any:
     """Every arm there ever was, with its state and bounds."""
     campaign = open_campaign(request, name)
-    return tagged(request, campaign.version, lambda: {"campaign": name, "arms": campaign.arms})
+    return tagged(request, campaign.tag, lambda: {"campaign": name, "arms": campaign.arms})
 
 
 @route(router.post, "/arms", "Add an arm", responses.Arm, "Added.", 201)

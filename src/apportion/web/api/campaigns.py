@@ -8,11 +8,14 @@ from urllib.parse import quote
 from fastapi import APIRouter, Query, Request
 
 from apportion.campaigns.campaign import Campaign
+from apportion.campaigns.storage.session import Head
+from apportion.campaigns.summary import summary_content
 from apportion.policies.registry import policy_from_plain
 from apportion.web.api import requests, responses
 from apportion.web.api.describe import PREFIX, Key, Limit, Name, read, route
+from apportion.web.guard.limits import Heavy
 from apportion.web.guard.users import Reader, Writer
-from apportion.web.shared import db_of, json_response, open_campaign, store_of, tagged, versions
+from apportion.web.shared import db_of, json_response, open_campaign, remember, store_of, tagged, versions
 
 router = APIRouter(prefix=PREFIX, tags=["campaigns"])
 
@@ -44,26 +47,23 @@ def campaigns(
     return tagged(request, checksum(known), content)
 
 
-def checksum(known: dict[str, int]) -> str:
+def checksum(known: dict[str, Head]) -> str:
     """One tag for the versions of all campaigns."""
     from hashlib import sha256
 
     return sha256(repr(sorted(known.items())).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def summary(request: Request, name: str, version: int) -> dict[str, Any]:
+def summary(request: Request, name: str, head: Head) -> dict[str, Any]:
     """A campaign's state at a glance; worked out again only when it has changed."""
-    cached: dict[str, tuple[int, dict[str, Any]]] = request.app.state.summaries
-    if name not in cached or cached[name][0] != version:
-        status = open_campaign(request, name).status(health=False)
-        row = {
-            "campaign": name, "archived": status.archived, "period": status.period, "leader": status.leader,
-            "open_tickets": len(status.open_tickets), "budget": status.settings.budget, "unit": status.settings.unit,
-            "spent": status.spent, "returned": status.returned, "return_so_far": status.return_so_far,
-            "expected_regret_per_period": status.expected_regret, "events": status.version,
-        }  # fmt: skip
-        cached[name] = (status.version, row)
-    return cached[name][1]
+    cached: dict[str, tuple[str, dict[str, Any]]] = request.app.state.summaries
+    known = cached.get(name)
+    if known is not None and known[0] == head.tag:
+        return known[1]
+    row = summary_content(open_campaign(request, name), head.number)
+    if row["events"] == head.number:
+        remember(cached, name, (head.tag, row))
+    return row
 
 
 @route(router.post, "/campaigns", "Begin a campaign", responses.Status, "The campaign began.", 201)
@@ -90,14 +90,14 @@ def status(
     `health` has what was found in the data: what it means, what is being done about it, and what you can do.
     """
     campaign = open_campaign(request, name)
-    return tagged(request, campaign.version, lambda: campaign.status(health=health).to_dict())
+    return tagged(request, campaign.tag, lambda: campaign.status(health=health).to_dict())
 
 
 @read(router, "/campaigns/{name}/settings", "Settings", responses.Settings, "The settings.")
 def settings(request: Request, name: Name, user: Reader) -> Any:
     """What the campaign is run by."""
     campaign = open_campaign(request, name)
-    return tagged(request, campaign.version, lambda: campaign.settings)
+    return tagged(request, campaign.tag, lambda: campaign.settings)
 
 
 @route(
@@ -113,7 +113,7 @@ def change(request: Request, name: Name, body: requests.ChangeSettings, user: Wr
 
 
 @route(router.get, "/campaigns/{name}/check", "Check a campaign", responses.Check, "What was found; look at `ok`.")
-def check(request: Request, name: Name, user: Reader) -> Any:
+def check(request: Request, name: Name, user: Reader, place: Heavy) -> Any:
     """Rebuild everything from the events and compare it with what is stored, bit for bit."""
     return json_response(open_campaign(request, name).check())
 

@@ -76,18 +76,20 @@ STATUS: dict[str, Any] = {
 SUMMARY: dict[str, Any] = {
     "campaign": "ads", "archived": False, "period": 7, "leader": "search", "open_tickets": 1,
     "budget": 5000.0, "unit": "EUR", **TOTAL, "expected_regret_per_period": 121.5, "events": 14,
+    "broken": None,
 }  # fmt: skip
 CAMPAIGNS: dict[str, Any] = {"campaigns": [SUMMARY], "next": None}
 LINE: dict[str, Any] = {
     "ticket": 7, "date": "2026-11-16T08:00:00.000000+00:00", "arm": "search", "advised": 3900.0, "amount": 3900.0,
     "share": 0.78, "outcome": 1210.5, "state": "amended", "recorded": "2026-11-17T08:00:00.000000+00:00",
     "corrections": [{"at": "2026-11-18T08:00:00.000000+00:00", "outcome": 1310.5, "amount": 3900.0}],
-    "spent": 3900.0,
+    "spent": 3900.0, "by": "token dashboard",
 }  # fmt: skip
 HISTORY: dict[str, Any] = {"campaign": "ads", "lines": [LINE], "next": None}
 EVENT: dict[str, Any] = {
     "number": 15, "at": "2026-11-17T08:00:00.000000+00:00", "kind": "outcome", "ticket": 7,
     "payload": {"outcomes": {"search": 1310.5}}, "key": "2026-11-monday",
+    "actor": "token dashboard", "request": "5f1c9e2a77b04d36",
 }  # fmt: skip
 EVENTS: dict[str, Any] = {"campaign": "ads", "events": [EVENT], "next": 15}
 BELIEFS: dict[str, Any] = {
@@ -101,6 +103,7 @@ OVER_TIME: dict[str, Any] = {
 CHECK: dict[str, Any] = {
     "ok": True, "events": 15, "tickets": 7, "snapshots": 1, "exact": True,
     "message": "15 events rebuilt; 1 snapshot agrees bit for bit.",
+    "digest": "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
 }  # fmt: skip
 PROSPECT: dict[str, Any] = {
     "policy": "Odds", "earned": 71000.0, "earned_low": 52000.0, "earned_high": 90000.0, "regret": 3100.0,

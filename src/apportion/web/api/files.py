@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from apportion._common import validation
 from apportion._common.tables import FileContent
@@ -18,15 +19,16 @@ from apportion.campaigns.importing import Imported
 from apportion.errors import IncompatibleState, InvalidValue
 from apportion.web.api import examples, responses
 from apportion.web.api.describe import PREFIX, Key, Name, route
+from apportion.web.guard.limits import Heavy
 from apportion.web.guard.users import Reader, Writer
 from apportion.web.shared import CACHED, db_of, etag, json_response, open_campaign, unchanged
 
 router = APIRouter(prefix=PREFIX, tags=["files"])
 
-_WRITERS = {
-    "csv": (files.export_csv, "text/csv; charset=utf-8", ".csv"),
-    "json": (files.export_json, "application/json", ".json"),
-    "log": (files.export_log, "text/csv; charset=utf-8", ".log.csv"),
+_KINDS = {
+    "csv": ("text/csv; charset=utf-8", ".csv"),
+    "json": ("application/json", ".json"),
+    "log": ("text/csv; charset=utf-8", ".log.csv"),
 }
 
 
@@ -49,6 +51,7 @@ def export(
     request: Request,
     name: Name,
     user: Reader,
+    place: Heavy,
     kind: Annotated[
         Literal["csv", "json", "log"],
         Query(alias="format", description="The history for spreadsheets; or everything, for `restore`."),
@@ -56,17 +59,19 @@ def export(
 ) -> Any:
     """The history as csv for spreadsheets; everything as json, or as log (CSV), to restore from."""
     campaign = open_campaign(request, name)
-    tag = etag(campaign.version)
+    tag = etag(campaign.tag)
     known = unchanged(request, tag)
     if known is not None:
         return known
-    write, media_type, suffix = _WRITERS[kind]
+    media_type, suffix = _KINDS[kind]
     headers = {
         "ETag": tag,
         "Cache-Control": CACHED,
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name + suffix, safe='')}",
     }
-    return Response(write(campaign), headers=headers, media_type=media_type)
+    parts = files.export_parts(campaign, kind)
+    first = next(parts)  # what cannot be read is refused before anything is sent
+    return StreamingResponse(itertools.chain((first,), parts), headers=headers, media_type=media_type)
 
 
 _TABLE_BODY = {

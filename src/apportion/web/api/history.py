@@ -10,6 +10,7 @@ from apportion.allocation.beliefs import Beliefs
 from apportion.campaigns.status import relative_to
 from apportion.web.api import responses
 from apportion.web.api.describe import LARGEST_WHOLE, PREFIX, Limit, Name, after, read
+from apportion.web.guard.limits import Heavy
 from apportion.web.guard.users import Reader
 from apportion.web.shared import open_campaign, tagged
 
@@ -31,7 +32,7 @@ def history(
         lines = list(campaign.history(after + 1, after + limit)) if after < last else []
         return {"campaign": name, "lines": lines, "next": after + limit if after + limit < last else None}
 
-    return tagged(request, campaign.version, content)
+    return tagged(request, campaign.tag, content)
 
 
 @read(router, "/events", "Everything that happened", responses.Events, "A page of the log.")
@@ -47,7 +48,7 @@ def events(
         more = bool(found) and found[-1].number < version
         return {"campaign": name, "events": found, "next": found[-1].number if more else None}
 
-    return tagged(request, version, content)
+    return tagged(request, campaign.tag, content)
 
 
 @read(router, "/beliefs", "Beliefs", responses.Beliefs, "What is believed.")
@@ -65,7 +66,7 @@ def beliefs(
     def content() -> Any:
         return {"campaign": name, **beliefs_content(campaign.beliefs(at))}
 
-    return tagged(request, campaign.version, content)
+    return tagged(request, campaign.tag, content)
 
 
 @read(
@@ -79,6 +80,7 @@ def over_time(
     request: Request,
     name: Name,
     user: Reader,
+    place: Heavy,
     every: Annotated[
         int | None,
         Query(description=f"Every so many periods; by default at most {MOMENTS} moments.", ge=1, le=LARGEST_WHOLE),
@@ -96,7 +98,7 @@ def over_time(
             "moments": [{"period": period, **beliefs_content(beliefs)} for period, beliefs in found],
         }
 
-    return tagged(request, campaign.version, content)
+    return tagged(request, campaign.tag, content)
 
 
 def beliefs_content(beliefs: Beliefs) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def delete(
 def imports(request: Request, name: Name, user: Reader) -> Any:
     """The files that were imported, and whether each import was undone."""
     campaign = open_campaign(request, name)
-    return tagged(request, campaign.version, lambda: {"campaign": name, "imports": campaign.imports()})
+    return tagged(request, campaign.tag, lambda: {"campaign": name, "imports": campaign.imports()})
 
 
 @route(router.post, "/imports/undo", "Undo the last import", responses.UndoneImport, "Undone.")

@@ -12,6 +12,7 @@ from apportion._common import validation
 from apportion.errors import InvalidValue
 from apportion.web.api import requests, responses
 from apportion.web.api.describe import PREFIX, Key, Name, read, route
+from apportion.web.guard.limits import Heavy
 from apportion.web.guard.users import Reader, Writer
 from apportion.web.shared import json_response, open_campaign, tagged
 
@@ -30,6 +31,7 @@ def plan(
     request: Request,
     name: Name,
     user: Reader,
+    place: Heavy,
     budget: Annotated[float | None, _asked("The budget of a period; the campaign's by default.", 6000)] = None,
     target: Annotated[
         float | None, _asked("Up to which budget does the next unit still bring back so much?", 1.2)
@@ -39,7 +41,7 @@ def plan(
     """The response curve of each arm with its likely range and the points behind it, return and marginal return of
     other budgets, and the budgets that answer `target` and `goal`."""
     campaign = open_campaign(request, name)
-    return tagged(request, campaign.version, lambda: campaign.plan(budget, target=target, goal=goal).to_dict())
+    return tagged(request, campaign.tag, lambda: campaign.plan(budget, target=target, goal=goal).to_dict())
 
 
 def check_size(periods: int, worlds: Any, policies: Sequence[str] | None) -> None:
@@ -56,6 +58,7 @@ def forecast(
     request: Request,
     name: Name,
     user: Reader,
+    place: Heavy,
     periods: Annotated[
         int | None, Query(description="How many periods, with the campaign's budget; 12 by default.", ge=1, le=1000)
     ] = None,
@@ -93,11 +96,13 @@ def forecast(
         )
         return found.to_dict()
 
-    return tagged(request, campaign.version, content)
+    return tagged(request, campaign.tag, content)
 
 
 @route(router.post, "/forecasts", "Forecast", responses.Forecast, "What the next periods may bring; kept.", 201)
-def keep_forecast(request: Request, name: Name, body: requests.AskForecast, user: Writer, key: Key = None) -> Any:
+def keep_forecast(
+    request: Request, name: Name, body: requests.AskForecast, user: Writer, place: Heavy, key: Key = None
+) -> Any:
     """A forecast that is kept, to be held against what comes: `GET …/forecasts` says how they did."""
     from apportion.campaigns.calendar import DEFAULT_PERIODS
 
@@ -113,4 +118,4 @@ def keep_forecast(request: Request, name: Name, body: requests.AskForecast, user
 def forecasts(request: Request, name: Name, user: Reader) -> Any:
     """The forecasts that were kept, oldest first, each period beside what came; coverage and error of all."""
     campaign = open_campaign(request, name)
-    return tagged(request, campaign.version, lambda: campaign.forecasts().to_dict())
+    return tagged(request, campaign.tag, lambda: campaign.forecasts().to_dict())

@@ -8,7 +8,18 @@ from typing import Any, Literal, TypeVar, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from apportion.allocation import arms, beliefs
-from apportion.campaigns import check, events, forecast, history, importing, law_draws, past_forecasts, settings, undo
+from apportion.campaigns import (
+    check,
+    events,
+    forecast,
+    history,
+    importing,
+    law_draws,
+    past_forecasts,
+    settings,
+    summary,
+    undo,
+)
 from apportion.campaigns import plan as plans
 from apportion.inference import learned as learning
 from apportion.inference.health import findings
@@ -162,21 +173,9 @@ class Status(BeliefBasis):
     health: Health | None
 
 
+@fields_of(summary.Summary)
 class Summary(ResponseModel):
-    """A campaign in a list."""
-
-    campaign: str
-    archived: bool
-    period: int
-    leader: str | None
-    open_tickets: int
-    budget: float
-    unit: str | None
-    spent: Maybe
-    returned: Maybe
-    return_so_far: Maybe
-    expected_regret_per_period: Maybe
-    events: int
+    """A campaign in a list; where it cannot be read, `broken` says why, and the rest is null."""
 
 
 class Campaigns(ResponseModel):

@@ -34,7 +34,7 @@ def split(request: Request, name: Name, user: Writer, body: requests.AskSplit | 
 def explain(request: Request, name: Name, ticket: Ticket, user: Reader) -> Any:
     """The split of a ticket with the beliefs and reasons of its time."""
     campaign = open_campaign(request, name)
-    return tagged(request, campaign.version, lambda: split_content(name, campaign.unit, campaign.explain(ticket)))
+    return tagged(request, campaign.tag, lambda: split_content(name, campaign.unit, campaign.explain(ticket)))
 
 
 @route(router.post, "/splits/{ticket}/outcomes", "Record outcomes", responses.Recorded, "Recorded.")

@@ -12,7 +12,7 @@ from apportion._version import __version__
 from apportion.web.api import examples, responses
 from apportion.web.api.campaigns import checksum
 from apportion.web.api.describe import PREFIX, Name, route
-from apportion.web.guard.users import Reader
+from apportion.web.guard.users import Reader, still_allowed
 from apportion.web.shared import json_response, open_campaign, store_of, versions
 from apportion.web.streams import HEADERS, Changes
 
@@ -55,4 +55,6 @@ async def stream(request: Request, user: Reader, since: Since = None) -> Any:
 def _stream(request: Request, name: str, look: Any, since: str | None) -> StreamingResponse:
     changes: Changes = request.app.state.changes
     known = request.headers.get("last-event-id") or since
-    return StreamingResponse(changes.follow(name, look, known), media_type="text/event-stream", headers=HEADERS)
+    return StreamingResponse(
+        changes.follow(name, look, known, still_allowed(request)), media_type="text/event-stream", headers=HEADERS
+    )

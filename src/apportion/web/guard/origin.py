@@ -18,10 +18,17 @@ browser. Names that point to loopback (DNS rebinding) are refused by their `Host
 
 from __future__ import annotations
 
+import ipaddress
 from enum import Enum
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
+
+# Headers that say that a request was passed on.
+_SIGNS_OF_A_PROXY = (
+    "forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-port", "x-forwarded-server",
+    "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip", "via",
+)  # fmt: skip
 
 # Headers that browsers send by themselves and programs do not.
 _SIGNS_OF_A_BROWSER = ("origin", "referer", "sec-fetch-site", "cookie")
@@ -44,6 +51,16 @@ def source_of(request: Request) -> Source:
     if origin is not None:
         return Source.OWN_PAGE if _is_own(origin, request) else Source.OTHER_SITE
     return Source.OWN_PAGE if site == "same-origin" else Source.UNKNOWN
+
+
+def is_local(request: Request) -> bool:
+    """Whether a request comes from this machine itself: from loopback, and not passed on by a proxy."""
+    if request.client is None or any(name in request.headers for name in _SIGNS_OF_A_PROXY):
+        return False
+    try:
+        return ipaddress.ip_address(request.client.host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
 
 
 def is_program(request: Request) -> bool:

@@ -21,11 +21,13 @@ from apportion._common import validation
 from apportion.campaigns.storage.address import database_url, display_url
 from apportion.errors import (
     ApportionError,
+    ChangedSince,
     Conflict,
     IncompatibleState,
     Infeasible,
     InvalidValue,
     StoreUnavailable,
+    UncertainWrite,
     Unconfirmed,
     UnknownName,
 )
@@ -54,8 +56,10 @@ KINDS = (
     Kind("infeasible", 422, "No split satisfies the bounds; nothing was changed", "Infeasible"),
     Kind("unknown-name", 404, "There is no campaign, ticket, arm or policy of that name", "UnknownName"),
     Kind("conflict", 409, "The request contradicts what is already recorded; nothing was changed", "Conflict"),
+    Kind("changed", 412, "The campaign is not as `If-Match` says; nothing was changed", "ChangedSince"),
     Kind("unconfirmed", 409, "It looks like a slip: confirm it, and it is done; nothing was changed", "Unconfirmed"),
     Kind("incompatible-state", 500, "What is stored is damaged, or of another release", "IncompatibleState"),
+    Kind("uncertain", 503, "The database went away: it may or may not have been done", "UncertainWrite"),
     Kind("unavailable", 503, "The database cannot be used now; nothing was changed", "StoreUnavailable"),
     Kind("bad-request", 400, "The request cannot be read"),
     Kind("unauthorised", 401, "A token is needed"),
@@ -64,15 +68,18 @@ KINDS = (
     Kind("method-not-allowed", 405, "The method is not allowed at this address"),
     Kind("too-large", 413, "The request is too large"),
     Kind("unsupported-media-type", 415, "The body is of a type that is not read here"),
+    Kind("too-many", 429, "Too many such requests at once"),
     Kind("internal-error", 500, "Something went wrong in the service"),
 )
 _BY_NAME = {kind.name: kind for kind in KINDS}
 _BY_STATUS = {kind.status: kind for kind in reversed(KINDS) if kind.error is None}
 _BY_ERROR: tuple[tuple[type[ApportionError], str], ...] = (
+    (UncertainWrite, "uncertain"),
     (StoreUnavailable, "unavailable"),
     (Infeasible, "infeasible"),
     (UnknownName, "unknown-name"),
     (Unconfirmed, "unconfirmed"),
+    (ChangedSince, "changed"),
     (Conflict, "conflict"),
     (IncompatibleState, "incompatible-state"),
     (InvalidValue, "invalid-value"),
@@ -105,14 +112,18 @@ def problem(
 def of_error(request: Request, error: ApportionError) -> Response:
     """The problem of an error that the library raised on purpose."""
     name = next((kind for cls, kind in _BY_ERROR if isinstance(error, cls)), "invalid-value")
-    sentence = str(error)
-    headers = None
-    if name in ("unavailable", "incompatible-state"):
-        log.error("%s", sentence)
-        # Where the database is, is for the log and not for whoever asks.
-        sentence = sentence.replace(f" {display_url(database_url(request.app.state.db))}", "")
-        headers = {"Retry-After": "1"} if name == "unavailable" else None
+    sentence = public_sentence(request, error)
+    if sentence != str(error):
+        log.error("%s", error)
+    headers = {"Retry-After": "1"} if isinstance(error, StoreUnavailable) else None
     return _respond(request, problem(name, sentence, headers=headers), sentence)
+
+
+def public_sentence(request: Request, error: ApportionError) -> str:
+    """What is said of an error to whoever asks: where the database is, is for the log."""
+    if isinstance(error, StoreUnavailable):
+        return error.public
+    return str(error).replace(f" {display_url(database_url(request.app.state.db))}", "")
 
 
 def internal(request: Request, error: BaseException) -> Response:
@@ -140,7 +151,7 @@ async def _on_error(request: Request, error: Any) -> Response:
 
 
 async def _on_refused(request: Request, error: Any) -> Response:
-    headers = {"WWW-Authenticate": 'Bearer realm="apportion"'} if error.status == 401 else None
+    headers = {401: {"WWW-Authenticate": 'Bearer realm="apportion"'}, 429: {"Retry-After": "5"}}.get(error.status)
     return _respond(request, problem(error.status, error.sentence, headers=headers), error.sentence)
 
 

@@ -2,7 +2,8 @@
 
 - A program sends `Authorization: Bearer apt_…`.
 - A browser signs in once and holds a random session value in a cookie.
-- On loopback, while no token exists, everyone on this machine is `local` and may write.
+- On loopback, while no token exists, everyone on this machine is `local` and may write: the other end of the
+  connection is a loopback address, and no header says that the request was passed on.
 - A write that is not sent with a bearer token must come from a page of this service (`origin`).
 
 Where a dependency refuses, the API answers with problem details; a page leads to the login.
@@ -10,14 +11,19 @@ Where a dependency refuses, the API answers with problem details; a page leads t
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Annotated, NamedTuple
 from urllib.parse import quote
 
 from fastapi import Depends, Request, Response
 
+from apportion.campaigns.actor import act_as
 from apportion.campaigns.storage.tokens import SESSION_LENGTH
+from apportion.campaigns.transactions import expect
+from apportion.errors import ApportionError
 from apportion.web.guard.credentials import Credentials
-from apportion.web.guard.origin import Source, is_program, source_of
+from apportion.web.guard.origin import Source, is_local, is_program, source_of
+from apportion.web.shared import expected_tags
 
 SESSION_COOKIE = "apportion_session"
 
@@ -61,11 +67,19 @@ class _Caller(NamedTuple):
     proof: str
     """token, session or local; nobody where there is no user."""
 
+    @property
+    def actor(self) -> str:
+        """What events say of who did it."""
+        name = "nobody" if self.user is None else self.user.name
+        return name if self.proof == "local" else f"token {name}"
+
 
 async def _caller(request: Request) -> _Caller:
     known: _Caller | None = getattr(request.state, "caller", None)
     if known is None:
         known = request.state.caller = await _find_caller(request)
+        if known.user is not None:  # whatever this request writes says who did it
+            act_as(known.actor, getattr(request.state, "request_id", None))
     return known
 
 
@@ -83,7 +97,7 @@ async def _find_caller(request: Request) -> _Caller:
         session = await credentials.session(cookie)
         if session is not None:
             return _Caller(User(session.token.name, session.token.scope), "session")
-    if await credentials.tokens_needed():
+    if await credentials.tokens_needed() or not is_local(request):
         return _Caller(None, "nobody")
     return _Caller(LOCAL_USER, "local")
 
@@ -115,6 +129,20 @@ def sign_out(request: Request, response: Response) -> None:
     )
 
 
+def still_allowed(request: Request) -> Callable[[], Awaitable[bool]]:
+    """Whether whoever sent a request may still read: their token may be revoked while a stream is open."""
+
+    async def allowed() -> bool:
+        try:
+            return (await _find_caller(request)).user is not None
+        except Refused:
+            return False
+        except ApportionError:  # a database that is busy now locks nobody out
+            return True
+
+    return allowed
+
+
 # Dependencies
 
 
@@ -132,6 +160,7 @@ async def writer(request: Request) -> User:
     _check_scope(user)
     if not ((await _caller(request)).proof == "local" and is_program(request)):
         await check_source(request)
+    expect(expected_tags(request))
     return user
 
 

@@ -7,8 +7,11 @@ that started it says so (`mark_process_dead`).
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import os
+import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
@@ -30,6 +33,10 @@ from apportion.errors import ApportionError
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+
+    from apportion.campaigns.storage.store import Store
+
+PULSE_SECONDS = 2.0  # a database that takes longer to answer is not well
 
 LATENCY_BUCKETS_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -90,13 +97,48 @@ class _Facts(Collector):
         yield build
 
 
+class Pulse:
+    """Whether the database answers: asked by a thread of its own, so that nobody waits in line behind requests."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._asking: asyncio.Future[bool] | None = None
+
+    async def beats(self) -> bool:
+        """Ask, or wait for who is asking already; False where there is no answer within `PULSE_SECONDS`."""
+        loop = asyncio.get_running_loop()
+        asking = self._asking
+        if asking is None or asking.done() or asking.get_loop() is not loop:
+            asking = self._asking = loop.create_future()
+            threading.Thread(target=self._ask, args=(loop, asking), name="pulse", daemon=True).start()
+        try:
+            return await asyncio.wait_for(asyncio.shield(asking), PULSE_SECONDS)
+        except TimeoutError:
+            return False
+
+    def _ask(self, loop: asyncio.AbstractEventLoop, asking: asyncio.Future[bool]) -> None:
+        try:
+            with self._store.reading() as session:
+                session.last_number(0)
+            found = True
+        except ApportionError:  # the log has the reason, which is not for everyone to read
+            logging.getLogger("apportion").exception("the database does not answer")
+            found = False
+
+        def tell() -> None:
+            if not asking.done():
+                asking.set_result(found)
+
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(tell)
+
+
 def install(app: FastAPI) -> None:
     """Add metrics, the request log, `/healthz` and `/metrics`; `app.state.store` is the database."""
     from fastapi import Depends, Response
     from fastapi.responses import JSONResponse
     from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
-    from apportion.campaigns.storage.store import Store
     from apportion.web.guard.users import reader
     from apportion.web.observability.requests import RequestObserver
 
@@ -109,14 +151,12 @@ def install(app: FastAPI) -> None:
     metrics = app.state.metrics = Metrics(count_campaigns)
     app.add_middleware(RequestObserver, metrics=metrics)
 
+    pulse = Pulse(store)
+
     @app.get("/healthz", include_in_schema=False)
-    def health() -> Response:
+    async def health() -> Response:
         """Whether the service can do its work: the database answers. For load balancers; needs no token."""
-        try:
-            with store.reading() as session:
-                session.last_number(0)
-        except ApportionError:  # the log has the reason, which is not for everyone to read
-            logging.getLogger("apportion").exception("the database does not answer")
+        if not await pulse.beats():
             return JSONResponse({"status": "database unavailable"}, status_code=503)
         return JSONResponse({"status": "ok", "version": __version__})
 

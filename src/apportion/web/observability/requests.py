@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 import json
 import logging
+import re
+import secrets
 import signal
 import threading
 import time
@@ -14,7 +16,10 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from apportion.campaigns.actor import LONGEST_REQUEST, act_as
 from apportion.web.observability.metrics import Metrics
+
+_PLAIN_ID = re.compile(r"[A-Za-z0-9._:=+/-]+")
 
 REQUESTS = logging.getLogger("apportion.requests")
 
@@ -46,12 +51,16 @@ class RequestObserver:
 
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
+        identity = request_id(scope)
+        scope.setdefault("state", {})["request_id"] = identity
+        act_as("service", identity)
         status, streaming, task = 0, False, asyncio.current_task()
 
         async def observed(message: Message) -> None:
             nonlocal status, streaming
             if message["type"] == "http.response.start":
                 status = message["status"]
+                message["headers"] = [*message.get("headers", ()), (b"x-request-id", identity.encode())]
                 if _is_stream(message) and task is not None:
                     streaming = True
                     self._add_stream(task)
@@ -77,6 +86,8 @@ class RequestObserver:
                     "status": status or 500,
                     "ms": round(1000 * seconds, 1),
                     "visitor": _user_name(scope),
+                    "client": (scope.get("client") or (None,))[0],
+                    "request": identity,
                 }
                 REQUESTS.info("request", extra={"fields": fields})
 
@@ -112,6 +123,14 @@ class RequestObserver:
                 before(received, frame)
 
             signal.signal(number, handle)
+
+
+def request_id(scope: Scope) -> str:
+    """The id of a request: the one that a proxy gave it, where it is short and plain, or a new one."""
+    given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"").decode("latin-1")
+    if 1 <= len(given) <= LONGEST_REQUEST and _PLAIN_ID.fullmatch(given):
+        return given
+    return secrets.token_hex(8)
 
 
 def _user_name(scope: Scope) -> str | None:

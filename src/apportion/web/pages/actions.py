@@ -12,13 +12,15 @@ from apportion._common import validation
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.pasted import read_pasted
 from apportion.campaigns.settings import SETTINGS
-from apportion.errors import ApportionError, InvalidValue, Unconfirmed
+from apportion.errors import ApportionError, InvalidValue, StoreUnavailable, Unconfirmed
+from apportion.web.guard.problems import public_sentence
 from apportion.web.guard.users import PageWriter, User
 from apportion.web.pages.campaign import campaign_page, ticket_page
 from apportion.web.pages.setting_fields import current_fields, in_sentence, read
 from apportion.web.pages.shared import (
     Form,
     campaign_path,
+    error_page,
     go,
     key_of,
     money,
@@ -213,15 +215,18 @@ def refused(
     ticket: int | None = None,
 ) -> Response:
     """The page again, or that of a ticket, with what is wrong beside the part it belongs to."""
-    problems = {part: str(error)}
+    problems = {part: public_sentence(request, error)}
     if isinstance(error, Unconfirmed):
         told = str(error).partition(" If it is right")[0]
         problems = {part: f"{told} If it is right, tick “These numbers are right” and send it again."}
         problems["confirm"] = part
     shown: dict[str, Any] = {"problems": problems, "typed": typed_of(form), "status": status_of(error)}
-    if ticket is None:
-        return campaign_page(request, user, campaign, **shown)
-    return ticket_page(request, user, campaign, ticket, **shown)
+    try:
+        if ticket is None:
+            return campaign_page(request, user, campaign, **shown)
+        return ticket_page(request, user, campaign, ticket, **shown)
+    except StoreUnavailable:  # not even the page can be shown: the form goes along, with its key
+        return error_page(request, 503, problems[part], user, again=typed_of(form))
 
 
 # What was typed

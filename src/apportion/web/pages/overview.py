@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse
 
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.status import back_words
+from apportion.campaigns.summary import readable_status
 from apportion.web.api.campaigns import checksum
 from apportion.web.guard.users import PageReader
 from apportion.web.pages.campaign import Leading, leading
@@ -29,20 +30,22 @@ class Row(NamedTuple):
     """One campaign in the list; None where there is not enough data."""
 
     name: str
-    archived: bool
-    period: int
-    budget: float
-    unit: str | None
-    leading: Leading | None
-    open: int
-    regret: float | None
-    shares: Bar
-    spent: float
-    date: str | None
+    archived: bool = False
+    period: int = 0
+    budget: float | None = None
+    unit: str | None = None
+    leading: Leading | None = None
+    open: int = 0
+    regret: float | None = None
+    shares: Bar = ()
+    spent: float = 0.0
+    date: str | None = None
     spent_in_all: float = math.nan
     returned: float = math.nan
     back: str = ""
     """'came back', or 'cost'."""
+    broken: str | None = None
+    """Why the campaign cannot be read, in a sentence; the rest is empty then."""
 
 
 class UnitTotal(NamedTuple):
@@ -82,7 +85,7 @@ def unit_totals(rows: Sequence[Row]) -> list[UnitTotal]:
         by_unit.setdefault(row.unit or None, []).append(row)
     found = [
         UnitTotal(
-            unit, len(own), math.fsum(row.budget for row in own if not row.archived),
+            unit, len(own), math.fsum(row.budget or 0.0 for row in own if not row.archived),
             math.fsum(row.spent_in_all for row in own if math.isfinite(row.spent_in_all)),
             sum(row.open for row in own),
         )
@@ -92,7 +95,9 @@ def unit_totals(rows: Sequence[Row]) -> list[UnitTotal]:
 
 
 def _row(campaign: Campaign) -> Row:
-    status = campaign.status(health=False)
+    status = readable_status(campaign)
+    if isinstance(status, str):
+        return Row(campaign.name, broken=status)
     lines = list(campaign.history(status.period, status.period)) if status.period else []
     indices = arm_indices(arm.name for arm in status.arms)
     return Row(

@@ -21,7 +21,7 @@ from apportion._common.parsing import number as number
 from apportion._common.parsing import plain
 from apportion._version import __version__
 from apportion.campaigns.bounds import SIGNS
-from apportion.errors import ApportionError, Conflict, InvalidValue, UnknownName
+from apportion.errors import ApportionError, Conflict, InvalidValue, StoreUnavailable, UnknownName
 
 HERE = Path(__file__).parent.parent
 STATIC = HERE / "static"
@@ -94,20 +94,28 @@ _EXPLANATIONS = {
     409: ("This contradicts what is recorded", "Load the page again to see what changed."),
     413: ("That is too large", "Send a smaller file; a history of some thousand rows is plenty to learn from."),
     422: ("Something in the request is not as it should be", "Go back, check what was typed, and send it again."),
+    429: ("Too much at once", "Wait until the other requests are done, and try again."),
     500: ("Something went wrong on our side", "Nothing that was acknowledged is lost. Try again in a moment."),
-    503: ("The service is busy", "Nothing was changed. Try again in a moment."),
+    503: ("The service cannot do this now", "Try again in a moment; go back and send it again, and it is done once."),
 }
 
 
-def error_page(request: Request, status: int, sentence: str = "", user: Any = None) -> HTMLResponse:
-    """A page for what went wrong: what it was, and what to do next. `sentence` is shown as it is."""
+def error_page(
+    request: Request, status: int, sentence: str = "", user: Any = None, again: Mapping[str, str] | None = None
+) -> HTMLResponse:
+    """A page for what went wrong: what it was, and what to do next. `sentence` is shown as it is.
+
+    `again`: the fields of a form that can be sent once more as they are, under the same key.
+    """
     title, advice = _EXPLANATIONS.get(status, _EXPLANATIONS[500 if status >= 500 else 400])
     return page(request, "error.html", user, status=status, section="", code=status, title=title, advice=advice,
-                sentence=sentence)  # fmt: skip
+                sentence=sentence, again=again)  # fmt: skip
 
 
 def status_of(error: ApportionError) -> int:
     """The HTTP status of a refusal."""
+    if isinstance(error, StoreUnavailable):
+        return 503
     return 404 if isinstance(error, UnknownName) else 409 if isinstance(error, Conflict) else 422
 
 

@@ -83,6 +83,8 @@ class HistoryRow(NamedTuple):
     bar: Bar
     state: str
     words: str
+    by: str = ""
+    """Who did the last thing to it; several where they differ by arm."""
 
 
 class HistoryPage(NamedTuple):
@@ -212,4 +214,5 @@ def _history_row(ticket: int, lines: list[Line], indices: Mapping[str, int]) -> 
         bar=share_bar({line.arm: line.amount for line in lines}, indices),
         state=state,
         words=words,
+        by=", ".join(dict.fromkeys(line.by for line in lines if line.by)),
     )
