@@ -72,6 +72,8 @@ def new(
     for setting in SETTINGS.values():
         if setting.kind == "text":
             given[setting.name] = given[setting.name] or None
+        elif setting.kind == "texts":
+            given[setting.name] = given[setting.name] or ()
     options = read_options(given) | unset_by_zero(given)
     campaign = Campaign.create(name, [arm.strip() for arm in arms.split(",")], db=db, **options)
     show.show_status(campaign.status(), json)
