@@ -30,9 +30,9 @@ SPLIT: dict[str, Any] = {
     **RELATIVE,
     "arms": [
         {"arm": "search", "amount": 3900.0, "share": 0.78, **BELIEF,
-         "reason": "Leads with 0.31 (0.18 to 0.44) per unit, 93.0% likely to be the best."},
+         "reason": "Leads with 0.31 (0.18 to 0.44) per EUR, 93.0% likely to be the best."},
         {"arm": "social", "amount": 1100.0, "share": 0.22, **BELIEF, "mean": 0.2, "low": 0.03, "high": 0.37,
-         "probability_best": 0.07, "reason": "0.2 per unit, 0.11 behind search: worth a closer look."},
+         "probability_best": 0.07, "reason": "0.2 per EUR, 0.11 behind search: worth a closer look."},
     ],
 }  # fmt: skip
 RECORDED: dict[str, Any] = {"campaign": "ads", "ticket": 7, "open": False, "open_tickets": 0}
@@ -42,7 +42,8 @@ ARMS: dict[str, Any] = {"campaign": "ads", "arms": [ARM]}
 SETTINGS: dict[str, Any] = {
     **{name: setting.default for name, setting in settings.SETTINGS.items() if not setting.part_of},
     "budget": 5000.0, "unit": "EUR", "outcome_unit": "orders", "every": "week", "policy": "Odds",
-    "parameters": {"b": 0.75}, "b": 0.75, "c": 1.0, "sigma": 40.0, "seed": 7, "assumed": [],
+    "parameters": {"b": 0.75}, "b": 0.75, "c": 1.0, "sigma": 40.0, "rules": ["social + video <= 40%"], "seed": 7,
+    "assumed": [],
 }  # fmt: skip
 HEALTH: dict[str, Any] = {
     "findings": [{
