@@ -1,20 +1,19 @@
 """Ask and tell, by arm name, in memory: the door through which a real budget meets a policy."""
 
-import dataclasses
-import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self, cast
 
 import numpy as np
 
 from apportion._common import validation
-from apportion.allocation import feasible
+from apportion.allocation import allocator_state, feasible
+from apportion.allocation.allocator_state import ReadTickets
 from apportion.allocation.arms import Arm, Arms
 from apportion.allocation.beliefs import Beliefs
-from apportion.allocation.decision import Decision, plain_memory
+from apportion.allocation.decision import Decision
 from apportion.allocation.limits import Limits
-from apportion.allocation.noise_levels import GivenSigma, Sigma, per_arm, sigma_by_name
+from apportion.allocation.noise_levels import GivenSigma, NoiseLevels, Sigma, per_arm, sigma_by_name
 from apportion.allocation.outcomes import (
     Amounts,
     Outcomes,
@@ -24,36 +23,23 @@ from apportion.allocation.outcomes import (
     read_outcomes,
     refuse_missing,
 )
-from apportion.allocation.past import exponents_of, is_outdated, past_for, past_from_dict
-from apportion.allocation.saved_state import (
-    OutdatedState,
-    fresh_seed,
-    intact_state,
-    plain_state,
-    read_state,
-    state_from_plain,
-)
+from apportion.allocation.past import exponents_of, past_for
+from apportion.allocation.saved_state import fresh_seed
 from apportion.allocation.spendable import spendable_amounts
 from apportion.allocation.split import Split
 from apportion.allocation.tickets import Ticket, Tickets, TicketStore, last_kept
-from apportion.errors import Conflict, IncompatibleState, InvalidValue, UnknownName
+from apportion.errors import Conflict
 from apportion.inference.learned import Learned, learned, sums_for
 from apportion.inference.learner import Knowledge, Learning, knowledge
 from apportion.inference.past import LearnedPast
 from apportion.model.confidence import anytime_rho
 from apportion.model.sums import Floats
 from apportion.model.trimmed_mean import Groups, window_of
-from apportion.policies import Policy, policy_from_dict
+from apportion.policies import Policy
 from apportion.policies.contract import Period, decide_now
-
-FORMAT = "apportion.allocator"
-VERSION = 1
 
 # The anytime interval is narrowest at about this many periods of even shares; it holds at any other time too.
 _TUNED_FOR_PERIODS = 20.0
-
-ReadTickets = Callable[[dict[str, Any], int], TicketStore]
-"""Makes the tickets from their saved state and the number of arms."""
 
 
 class Allocator:
@@ -415,26 +401,14 @@ class Allocator:
         Where every arm has a σ of its own a new one needs its `sigma`; one that comes back keeps its own without.
         """
         arms = self._arms.with_arm(name, minimum, maximum)
-        count, index = len(arms.names), arms.index(name)
-        levels, policy = self.sigma, self.policy
-        own = getattr(policy, "sigma", None)
-        if isinstance(levels, Mapping) or isinstance(own, tuple):
-            if sigma is None and count > self._past.arms:
-                raise InvalidValue(f"`sigma` must be given for '{name}', as every arm has its own.")
-            if sigma is not None:
-                level = validation.number("sigma", sigma, above=0.0)
-                levels = {**levels, name: level} if isinstance(levels, Mapping) else levels
-                if isinstance(own, tuple):
-                    told = (*own[:index], level, *own[index + 1 :])
-                    policy = dataclasses.replace(policy, sigma=told)  # type: ignore[type-var]
-        elif sigma is not None:
-            raise validation.refuse("sigma", "left out where the arms do not have one each", sigma)
+        count = len(arms.names)
+        levels = NoiseLevels(self.policy, self.sigma).with_arm(name, arms.index(name), sigma, count > self._past.arms)
         if count > len(self._memory):
             # A policy made for so many arms and no more refuses here, before anything has changed.
-            self._memory = np.concatenate([self._memory, policy.initial_memory(count)[-1:]])
+            self._memory = np.concatenate([self._memory, levels.policy.initial_memory(count)[-1:]])
             self._past.add_arms()
             self._limits.add_arm()
-        self.policy, self.sigma = policy, levels
+        self.policy, self.sigma = levels
         self._set_arms(arms)
         self._give_sigma()
 
@@ -503,63 +477,12 @@ class Allocator:
 
     def to_json(self) -> str:
         """Everything, the generator's position included: `from_json` goes on exactly as this one would."""
-        state = {
-            "format": FORMAT,
-            "version": VERSION,
-            "policy": self.policy.to_state(),
-            **{name: getattr(self, name) for name in ("horizon", "sigma", "level", "minimise", "step", "seed")},
-            "generator": plain_state(self._rng.bit_generator.state),
-            "arms": self._arms.to_list(),
-            "statistics": self._past.to_dict(),
-            "memory": plain_memory(self._memory),
-            "unit": self._unit,
-            "even_share": self._even_share,
-            "tickets": self._tickets.to_dict(),
-        }
-        limits = self._limits.to_dict()
-        if limits:
-            state["limits"] = limits
-        if self.resolution is not None:
-            state["resolution"] = self.resolution
-        return json.dumps(state, allow_nan=False)
+        return allocator_state.to_json(self)
 
     @classmethod
-    @intact_state()
     def from_json(cls, text: str, tickets: ReadTickets = Tickets.from_dict) -> Self:
         """The allocator that `to_json` wrote; `IncompatibleState` where it was not, or was damaged since."""
-        state = read_state(text, FORMAT, VERSION, "an Allocator")
-        arms = Arms.from_list(state["arms"])
-        policy, saved = policy_from_dict(state["policy"]), state["statistics"]
-        counted: Any = {name: saved.get(name) for name in ("half_life", "window")} | {"robust": "groups" in saved}
-        outdated = is_outdated(saved)
-        past = past_for(policy, len(arms.names), **counted) if outdated else past_from_dict(saved)
-        b, c = (None, None) if isinstance(policy.reads, Learning) else exponents_of(past)
-        # Through the front door, so that a saved setting is checked as a given one is.
-        restored = cls(
-            policy, arms.names, seed=state["seed"], b=b, sigma=state["sigma"],
-            c=c, horizon=state["horizon"], step=state["step"], level=state["level"], minimise=state["minimise"],
-            resolution=state.get("resolution"),
-        )  # fmt: skip
-        if restored.exponents[0] != past.b:
-            raise IncompatibleState("The saved state is damaged: its policy reads other sums than it holds.")
-        restored._rng.bit_generator.state = state_from_plain(state["generator"])
-        restored._arms, restored._past = arms, past
-        restored._memory = np.array(state["memory"], dtype=np.float64)
-        restored._unit = None if state["unit"] is None else budget_amount(state["unit"])
-        restored._limits = Limits.from_dict(state.get("limits", {}), len(arms.names))
-        restored._even_share = validation.number("even_share", state["even_share"], above=0.0, high=1.0)
-        restored._tickets = tickets(state["tickets"], len(arms.names))
-        if outdated:
-            try:
-                restored.recount(None, None, **counted)
-            except UnknownName as error:
-                raise OutdatedState(f"An earlier release saved this state, and kept too little: {error}") from error
-            past = restored._past
-        if not (len(arms.names),) == (past.arms,) == restored._memory.shape:
-            raise IncompatibleState("The saved state is damaged: its parts speak of different numbers of arms.")
-        if restored._tickets.issued != past.period or (restored._unit is None) != (past.period == 0):
-            raise IncompatibleState("The saved state is damaged: its parts speak of different periods.")
-        return restored
+        return allocator_state.from_json(cls, text, tickets)
 
     # Helpers
 
