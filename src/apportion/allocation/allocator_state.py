@@ -14,6 +14,7 @@ from apportion.allocation.decision import plain_memory
 from apportion.allocation.limits import Limits
 from apportion.allocation.outcomes import budget_amount
 from apportion.allocation.past import exponents_of, is_outdated, past_for, past_from_dict
+from apportion.allocation.rules import Rules
 from apportion.allocation.saved_state import (
     OutdatedState,
     intact_state,
@@ -59,6 +60,8 @@ def to_json(allocator: Allocator) -> str:
     limits = allocator._limits.to_dict()
     if limits:
         state["limits"] = limits
+    if allocator.rules:
+        state["rules"] = list(allocator.rules)
     if allocator.resolution is not None:
         state["resolution"] = allocator.resolution
     return json.dumps(state, allow_nan=False)
@@ -84,6 +87,7 @@ def from_json(kind: type[Kind], text: str, tickets: ReadTickets) -> Kind:
     restored._arms, restored._past = arms, past
     restored._memory = np.array(state["memory"], dtype=np.float64)
     restored._unit = None if state["unit"] is None else budget_amount(state["unit"])
+    restored._rules = Rules(state.get("rules", ()), arms.names)
     restored._limits = Limits.from_dict(state.get("limits", {}), len(arms.names))
     restored._even_share = validation.number("even_share", state["even_share"], above=0.0, high=1.0)
     restored._tickets = tickets(state["tickets"], len(arms.names))

@@ -4,7 +4,7 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -12,12 +12,25 @@ from apportion._common.formatting import Table, chance, percent, readable
 from apportion.allocation.beliefs import Beliefs, interval
 from apportion.allocation.decision import Decision
 from apportion.allocation.limits import ROUNDING, LimitedShares
+from apportion.allocation.rule import Rule
 from apportion.model.sums import Floats
 from apportion.policies.contract import Policy
 
 # An arm that does not lead and is given at least the first share is being tested; below the second it is watched.
 TESTED_SHARE = 0.5
 WATCHED_SHARE = 0.02
+
+
+class RulePull(NamedTuple):
+    """A rule that moved shares, and how hard it pulled at each arm of the split: up above 0, down below."""
+
+    shown: str
+    effect: Floats
+
+    @classmethod
+    def of(cls, rule: Rule, pull: float, arms: Sequence[str]) -> Self:
+        """The pull of a rule at these arms."""
+        return cls(rule.shown, pull * np.array([rule.terms.get(name, 0.0) for name in arms]))
 
 
 class Split(Table):
@@ -36,7 +49,12 @@ class Split(Table):
     """The largest chance that reasons tell: less where the data are in doubt."""
 
     def __init__(
-        self, decision: Decision, policy: Policy, beliefs: Beliefs, limited: LimitedShares | None = None
+        self,
+        decision: Decision,
+        policy: Policy,
+        beliefs: Beliefs,
+        limited: LimitedShares | None = None,
+        pulls: tuple[RulePull, ...] = (),
     ) -> None:
         self.ticket = decision.period
         self.budget = decision.budget
@@ -46,6 +64,7 @@ class Split(Table):
         """What was believed when the split was made."""
         self._decision = decision
         self._policy = policy
+        self._pulls = pulls
         self._limited = limited if limited is not None and limited.hold(decision.shares) else None
 
     def __getstate__(self) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from apportion.campaigns.storage.session import Session
 from apportion.campaigns.storage.store import Store, open_store
 from apportion.campaigns.transactions import Transaction, Transactions, find_done, request_digest, write_key
 from apportion.campaigns.undo import ImportRecord, UndoneImport, unspent_tickets
-from apportion.errors import ApportionError, Conflict, IncompatibleState, InvalidValue, Unconfirmed
+from apportion.errors import ApportionError, Conflict, IncompatibleState, Infeasible, InvalidValue, Unconfirmed
 
 if TYPE_CHECKING:
     from apportion.campaigns.calendar import Budgets
@@ -262,10 +262,19 @@ class Campaign(CampaignVerbs):
             budget, unit = transaction.state.settings_budget, transaction.state.settings_unit
             low, high = bounds.smallest(minimum, arm, budget, unit), bounds.largest(maximum, arm, budget, unit)
             transaction.state.change_arm(action, arm, low, high, sigma)
+            self._require_split(transaction)
             if allocator.all_arms != before:
                 options = {"minimum": low, "maximum": high, "sigma": sigma}
                 given = {name: float(value) for name, value in options.items() if value is not None}
                 transaction.append("arm", {"action": action, "arm": arm, **given}, key=key)
+
+    def _require_split(self, transaction: Transaction) -> None:
+        """`Infeasible` where no split of the campaign's budget keeps the rules: the write begins anew, without it."""
+        try:
+            transaction.state.allocator.require_split(transaction.state.settings_budget)
+        except Infeasible:
+            transaction.stale = True
+            raise
 
     def change(self, *, key: Key = None, **changes: Unpack[ChangedSettings]) -> Settings:
         with self.transactions.write() as transaction:
@@ -275,6 +284,8 @@ class Campaign(CampaignVerbs):
             if {"budget", "step"} & set(changes):
                 divisible_budget(changes.get("budget", old.budget), changes.get("step", old.step))
             payload = transaction.state.change_settings(changes)
+            if {"budget", "rules"} & set(changes):
+                self._require_split(transaction)
             if payload is not None:
                 transaction.append("setting", payload, key=key)
             return transaction.state.settings

@@ -42,7 +42,8 @@ ARMS: dict[str, Any] = {"campaign": "ads", "arms": [ARM]}
 SETTINGS: dict[str, Any] = {
     **{name: setting.default for name, setting in settings.SETTINGS.items() if not setting.part_of},
     "budget": 5000.0, "unit": "EUR", "outcome_unit": "orders", "every": "week", "policy": "Odds",
-    "parameters": {"b": 0.75}, "b": 0.75, "c": 1.0, "sigma": 40.0, "seed": 7, "assumed": [],
+    "parameters": {"b": 0.75}, "b": 0.75, "c": 1.0, "sigma": 40.0, "rules": ["social + video <= 40%"], "seed": 7,
+    "assumed": [],
 }  # fmt: skip
 HEALTH: dict[str, Any] = {
     "findings": [{

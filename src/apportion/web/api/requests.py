@@ -67,8 +67,8 @@ class RequestModel(BaseModel):
 SHARE = {"minimum": 0, "maximum": 1}
 
 _TYPES: dict[str, Any] = {
-    "number": Number, "per_arm": PerArm, "whole": Whole, "flag": bool, "text": str, "choice": str, "policy": Any,
-    "shares": dict[str, Bound],
+    "number": Number, "per_arm": PerArm, "whole": Whole, "flag": bool, "text": str, "texts": list[str], "choice": str,
+    "policy": Any, "shares": dict[str, Bound],
 }  # fmt: skip
 _BOUNDS = {"low": "minimum", "high": "maximum", "above": "exclusiveMinimum", "below": "exclusiveMaximum"}
 
@@ -91,6 +91,8 @@ def _setting(setting: Setting, change: bool) -> Any:
         schema["maxLength"] = setting.longest
     default = None if change else ... if setting.required else setting.default
     typed = _TYPES[setting.kind]
+    if setting.kind == "texts" and default is not None:
+        default = list(default)
     return typed | None if setting.nullable else typed, field(
         says, example=setting.example, default=default, **schema
     )
