@@ -89,7 +89,7 @@ def test_returns_in_proportion_have_the_mean_for_a_marginal_return():
 
 def test_reasons_speak_of_the_next_unit_and_of_no_winner_that_takes_all():
     split = played(make(), periods=30).ask(100.0)
-    assert "at this amount the next returns" in split.reasons["search"]
+    assert "at this amount the next unit returns" in split.reasons["search"]
     assert "for the first unit" in split.reasons["social"]
     for reason in split.reasons.values():
         assert not any(words in reason for words in ("per unit", "watching", "closer look", "testing"))

@@ -22,8 +22,11 @@ import math
 from typing import Final, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from apportion.model.sums import Floats
+
+Flags = npt.NDArray[np.bool_]
 
 TOLERANCE: Final = 1e-12
 """What a rule may miss by, in shares, and is kept."""
@@ -114,7 +117,7 @@ def _missing(y: Floats, value: Floats, least: Floats, most: Floats) -> Floats:
     return np.where(y > 0.0, short, np.where(y < 0.0, over, idle))
 
 
-def _direction(y: Floats, missing: Floats, fixed: Floats, matrix: Floats, weights: Floats, free: Floats) -> Floats:
+def _direction(y: Floats, missing: Floats, fixed: Flags, matrix: Floats, weights: Floats, free: Flags) -> Floats:
     """A Newton step over the rows at work, by the arms that no bound holds."""
     work = np.flatnonzero((y != 0.0) | (missing != 0.0) | fixed)
     part = matrix[:, free]
@@ -135,7 +138,7 @@ def _direction(y: Floats, missing: Floats, fixed: Floats, matrix: Floats, weight
 def _line_search(
     y: Floats, d: Floats, plain: Floats, weights: Floats, matrix: Floats, low: Floats, high: Floats, least: Floats,
     most: Floats,
-) -> tuple[float | None, Floats]:  # fmt: skip
+) -> tuple[float | None, Flags]:  # fmt: skip
     """The step along `d` that makes the dual largest, and the multipliers that are 0 then; None: it has no end."""
     speed = weights * (d @ matrix)
     with np.errstate(divide="ignore", invalid="ignore"):

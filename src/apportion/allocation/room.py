@@ -48,24 +48,25 @@ def fit(
     inside = bool(((wanted >= box.low) & (wanted <= box.high)).all())
     if inside and rows.and_(soft).kept(wanted, SUM_SLACK):
         return Fitted(wanted, limited)
+    if limited is None:  # so that a reason can tell a bound from a rule
+        limited = LimitedShares(*hard, (hard.low, hard.high), None, np.zeros(wanted.size), np.ones(wanted.size), None)
     found = nearest(wanted, *box, rows.and_(soft))
     if found is None:
         found, box = _widened(wanted, hard, box, limited, rows, soft)
         if found is None:
             raise impossible(rules or ActiveRules((), rows), hard.low, hard.high, names, budget)
-        if limited is not None:
-            capped = np.where(box.high < hard.high, np.minimum(box.high, limited.capped), 1.0)
-            limited = limited._replace(low=box.low, high=box.high, capped=capped, change=None)
+        capped = np.where(box.high < hard.high, np.minimum(box.high, limited.capped), 1.0)
+        limited = limited._replace(low=box.low, high=box.high, capped=capped, change=None)
     texts = [rule.text for active in (rules, change) if active is not None for rule in active.rules]
     pulls = tuple((text, pull) for text, pull in zip(texts, found.pulls.tolist()) if abs(pull) > _NO_PULL)
     return Fitted(found.shares, limited, pulls)
 
 
 def _widened(
-    wanted: Floats, hard: Box, box: Box, limited: LimitedShares | None, rows: Rows, soft: Rows | None
+    wanted: Floats, hard: Box, box: Box, limited: LimitedShares, rows: Rows, soft: Rows | None
 ) -> tuple[Nearest | None, Box]:
     """The nearest shares where the limits give way: first those on change, then those on growth."""
-    grown = hard if limited is None else Box(hard.low, np.minimum(hard.high, limited.capped))
+    grown = Box(hard.low, np.minimum(hard.high, limited.capped))
     part = widening(box, grown, rows, soft)
     if part is not None:
         wider = box.within(grown, part)

@@ -8,7 +8,7 @@ and a text in one way of writing, which means the same whatever arms are added l
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple, NoReturn
 
 from apportion._common import parsing, validation
@@ -18,6 +18,8 @@ EXAMPLE: Final = "social + video <= 40%"
 EXAMPLES: Final = "'social + video <= 40%', 'north + south >= 500' or 'social >= 0.5 * video'"
 LONGEST: Final = 10_000
 """Characters of a rule: it may name some hundred arms."""
+LONGEST_SHOWN: Final = 90
+"""Of a rule inside of a sentence."""
 
 _SIGNS: Final = {
     "<=": "<=", "≤": "<=", "=<": "<=", "<": "<=", "at most": "<=", ">=": ">=", "≥": ">=", "=>": ">=", ">": ">=",
@@ -54,6 +56,15 @@ class Rule(NamedTuple):
         'social + video ≤ 40%'
         """
         return re.sub(r" (<=|>=) ", lambda found: " ≤ " if found[1] == "<=" else " ≥ ", self.text)
+
+    @property
+    def brief(self) -> str:
+        """As people read it inside of a sentence: of many arms the first."""
+        shown = self.shown
+        if len(shown) <= LONGEST_SHOWN:
+            return shown
+        head, sign, tail = re.split(r"( [≤≥=] )", shown, maxsplit=1)
+        return f"{head[: LONGEST_SHOWN // 2].rstrip(' +-*')} …{sign}{tail if len(tail) <= LONGEST_SHOWN else '…'}"
 
     def rests(self, active: Collection[str]) -> bool:
         """Whether it says nothing now: all arms on one of its sides are paused or removed."""
@@ -225,7 +236,7 @@ class _Reader:
         if name not in self.arms:
             known = ", ".join(sorted(self.arms)[:20])
             raise UnknownName(f"Rule {self.given!r} names {name!r}, which is not one of the arms {known}.")
-        self.written += _quoted(name)
+        self.written += quoted_name(name)
         return _Sum({name: 1.0})
 
     def _whole(self, found: _Sum) -> _Sum:
@@ -251,10 +262,19 @@ class _Reader:
         raise InvalidValue(f"Rule {self.given[:80]!r} cannot be read {where}; write it as in {EXAMPLES}.")
 
 
-def _quoted(name: str) -> str:
+def write_rule(arms: Sequence[str], sign: str, end: str) -> str:
+    """The text of a rule about a sum of arms, as a form asks for it; `end` is what they get together: 40%, 500.
+
+    >>> write_rule(["social", "A+B"], "<=", "40%")
+    'social + "A+B" <= 40%'
+    """
+    return f"{' + '.join(map(quoted_name, arms))} {sign} {end}"
+
+
+def quoted_name(name: str) -> str:
     """A name as it is written in a rule: in quotation marks where it could be read as something else.
 
-    >>> _quoted("paid social"), _quoted("Search (brand)")
+    >>> quoted_name("paid social"), quoted_name("Search (brand)")
     ('paid social', '"Search (brand)"')
     """
     if not _needs_quotes(name):

@@ -155,7 +155,7 @@ class Campaign(CampaignVerbs):
             allocator = transaction.state.allocator
             decision = allocator.decide(amount)
             split = allocator.explain(decision)
-            split.unspent = unspent_tickets(transaction.state)
+            split.unit, split.unspent = transaction.state.settings_unit, unspent_tickets(transaction.state)
             allocator.commit(decision)
             event = transaction.append("split", {**decision.to_payload(), **dated}, split.ticket, key)
             split.date = event.period_date

@@ -30,9 +30,9 @@ SPLIT: dict[str, Any] = {
     **RELATIVE,
     "arms": [
         {"arm": "search", "amount": 3900.0, "share": 0.78, **BELIEF,
-         "reason": "Leads with 0.31 (0.18 to 0.44) per unit, 93.0% likely to be the best."},
+         "reason": "Leads with 0.31 (0.18 to 0.44) per EUR, 93.0% likely to be the best."},
         {"arm": "social", "amount": 1100.0, "share": 0.22, **BELIEF, "mean": 0.2, "low": 0.03, "high": 0.37,
-         "probability_best": 0.07, "reason": "0.2 per unit, 0.11 behind search: worth a closer look."},
+         "probability_best": 0.07, "reason": "0.2 per EUR, 0.11 behind search: worth a closer look."},
     ],
 }  # fmt: skip
 RECORDED: dict[str, Any] = {"campaign": "ads", "ticket": 7, "open": False, "open_tickets": 0}

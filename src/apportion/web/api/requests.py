@@ -89,7 +89,7 @@ def _setting(setting: Setting, change: bool) -> Any:
         schema["enum"] = [*setting.options, *([None] if setting.nullable else [])]
     if setting.longest is not None:
         schema["maxLength"] = setting.longest
-    default = None if change else ... if setting.required else setting.default
+    default: Any = None if change else ... if setting.required else setting.default
     typed = _TYPES[setting.kind]
     if setting.kind == "texts" and default is not None:
         default = list(default)

@@ -14,12 +14,14 @@ from apportion.web.pages import (
     login,
     overview,
     plan,
+    rules,
     wizard,
 )
 from apportion.web.pages.shared import error_page
 
 _MODULES = (
-    assets, overview, login, wizard, importing, campaign, plan, forecast, actions, lifecycle, laboratory, comparison,
+    assets, overview, login, wizard, importing, campaign, plan, forecast, actions, rules, lifecycle, laboratory,
+    comparison,
 )  # fmt: skip
 ROUTERS = [module.router for module in _MODULES]
 
