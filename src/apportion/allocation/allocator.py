@@ -135,6 +135,7 @@ class Allocator:
         self._unit: float | None = None
         self._even_share = 1.0 / count
         self._records: dict[bool, Any] = {}
+        self._last_fit: tuple[Floats, Fitted] | None = None
         # A policy that lacks something, a horizon say, is refused now and not at the first ask.
         self.prepare()
 
@@ -249,7 +250,10 @@ class Allocator:
         beliefs = self._believe(decision.arms, past, decision.indices, amounts=decision.amounts)
         fitted, pulls = None, []
         if decision.wanted is not decision.shares:
-            fitted = self._fit(decision.wanted, decision.budget, decision.indices)
+            if self._last_fit is not None and self._last_fit[0] is decision.wanted:
+                fitted = self._last_fit[1]  # it was made just now
+            else:
+                fitted = self._fit(decision.wanted, decision.budget, decision.indices)
             for text, pull in decision.pulls:
                 if (rule := self._rules.by_text(text)) is not None:
                     pulls.append(RulePull.of(rule, pull, decision.arms))
@@ -304,6 +308,7 @@ class Allocator:
                 known = past.take(np.concatenate([active, others]))
             wanted = decide_now(self._record(active), period, known, memory, self._rng)
             fitted = self._fit(wanted, amount, active)
+            self._last_fit = wanted, fitted
             given = self._amounts(fitted.shares, amount, low, high, names)
             after = self._rng.bit_generator.state
             drawn = None if after == before else dict(after)

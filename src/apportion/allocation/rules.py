@@ -45,6 +45,7 @@ class Rules:
         if len(read) > MOST_RULES:
             raise validation.refuse("rules", f"at most {MOST_RULES} rules", len(read))
         self._all = tuple(read.values())
+        self._last: tuple[Any, ActiveRules | None] = (None, None)
 
     def __bool__(self) -> bool:
         return bool(self._all)
@@ -78,7 +79,9 @@ class Rules:
 
     def active(self, names: tuple[str, ...], budget: float) -> ActiveRules | None:
         """Those about the shares of these arms; None where there are none."""
-        return self._rows(names, budget, None)
+        if self._last[0] != (names, budget):  # asked for several times for each split
+            self._last = ((names, budget), self._rows(names, budget, None))
+        return self._last[1]
 
     def on_change(self, names: tuple[str, ...], budget: float, previous: Floats) -> ActiveRules | None:
         """Those about change from these shares; None where there are none, or there was no split before."""
