@@ -94,6 +94,7 @@ class Setting:
 PerArm = Mapping[str, float]
 Shares = Mapping[str, float | str]
 """By arm: shares from 0 to 1, or texts as `campaigns.bounds` reads them."""
+Texts = Sequence[str]
 NumberOrPerArm = float | PerArm
 Texts = Sequence[str]
 Budget = Annotated[float, Setting(
