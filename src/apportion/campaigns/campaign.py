@@ -36,8 +36,11 @@ from apportion.campaigns.undo import ImportRecord, UndoneImport, unspent_tickets
 from apportion.errors import ApportionError, Conflict, IncompatibleState, InvalidValue, Unconfirmed
 
 if TYPE_CHECKING:
+    from apportion.campaigns.calendar import Budgets
     from apportion.campaigns.forecast import Forecast
     from apportion.campaigns.importing import Imported
+    from apportion.campaigns.past_forecasts import PastForecasts
+    from apportion.campaigns.plan import Plan
     from apportion.inference.health.findings import Health
 
 MOST = 2**62  # more events or tickets than any campaign has; a database can count so far
@@ -320,12 +323,35 @@ class Campaign(CampaignVerbs):
 
         return export(self, kind)
 
-    def forecast(
-        self, *, periods: int = 50, worlds: int = 100, policies: Sequence[str] | None = None, seed: int = 0
-    ) -> Forecast:
-        from apportion.campaigns.forecast import forecast
+    def plan(
+        self, budget: float | None = None, *, target: float | None = None, goal: float | None = None
+    ) -> Plan:
+        from apportion.campaigns.plan import plan
 
-        return forecast(self, periods=periods, worlds=worlds, policies=policies, seed=seed)
+        return plan(self, budget, target=target, goal=goal)
+
+    def forecast(
+        self,
+        *,
+        periods: int | None = None,
+        budgets: Budgets | None = None,
+        worlds: int = 24,
+        policies: Sequence[str] | None = None,
+        seed: int = 0,
+        keep: bool = True,
+        key: Key = None,
+    ) -> Forecast:
+        from apportion.campaigns.past_forecasts import make_forecast
+
+        options: dict[str, Any] = {
+            "periods": periods, "budgets": budgets, "worlds": worlds, "policies": policies, "seed": seed,
+        }  # fmt: skip
+        return make_forecast(self, validation.flag("keep", keep), key, options)
+
+    def forecasts(self) -> PastForecasts:
+        from apportion.campaigns.past_forecasts import past_forecasts
+
+        return past_forecasts(self)
 
     # Reading, each time as of one moment
 
@@ -417,9 +443,9 @@ class Campaign(CampaignVerbs):
         with self.transactions.reading() as session:
             return list(session.events(self._id, start, limit=most))
 
-    def state(self, b: float | None = None) -> str:
-        """The whole state as text, to the last bit: equal states are equal texts. `b`: as it were for that b."""
-        return self.transactions.read(lambda state, session: state.text() if b is None else state.text_for(b))
+    def state(self, b: float | None = None, c: float | None = None) -> str:
+        """The whole state as text, to the last bit: equal states are equal texts. `b`, `c`: as it were for those."""
+        return self.transactions.read(lambda state, session: state.text() if b is None else state.text_for(b, c))
 
     def check(self, repair: bool = False) -> Check:
         with self.transactions.reading() as session:

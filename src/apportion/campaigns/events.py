@@ -14,6 +14,7 @@
 `renamed`     the campaign has another name, with the old one
 `archived`    the campaign is put away; `unarchived`: it is in use again
 `cloned`      the campaign is a copy of another one, as that was then
+`forecast`    what the next periods were expected to bring, to be held against what came; changes nothing else
 ============  ==========================================================================================
 """
 
@@ -34,7 +35,7 @@ DAMAGE = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, R
 
 KINDS = (
     "created", "split", "outcome", "amended", "arm", "setting", "imported", "cancelled", "undone", "renamed",
-    "archived", "unarchived", "cloned",
+    "archived", "unarchived", "cloned", "forecast",
 )  # fmt: skip
 
 

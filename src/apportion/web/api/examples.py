@@ -16,7 +16,7 @@ LEARNED: dict[str, Any] = {
     "b": 0.72, "low": 0.55, "high": 0.85, "sigma": 38.5, "above_half": 0.99, "sigma_given": False,
     "c": 1.0, "c_low": 0.84, "c_high": 1.0, "proportional": 0.81, "sigma_low": 21.0, "sigma_high": 55.0,
     "half_life": None, "half_life_low": None, "half_life_high": None, "common": 0.0, "still": 0.96,
-    "learns_motion": True, "curved": 0.0,
+    "learns_motion": True, "curved": 0.0, "own": 0.0,
     "sentence": "b is about 0.72 (0.55 to 0.85) and σ about 38.5, learned from the outcomes; so shares are divided.",
 }  # fmt: skip
 SPLIT: dict[str, Any] = {
