@@ -221,7 +221,7 @@ def test_a_forecast_is_the_same_for_the_same_seed_and_refuses_what_takes_too_lon
     assert [row["policy"] for row in found["prospects"]] == ["odds", "uniform"]
     assert ads.get(f"{ADS}/forecast", params=asked).json() == found
     sentence = problem(ads.get(f"{ADS}/forecast", params={"periods": 1000, "worlds": 1000}), 422, "invalid-value")
-    assert sentence == "`periods × worlds × policies` must be at most 100,000; got 4000000."
+    assert sentence == "`periods × worlds × policies` must be at most 10,000; got 2000000."
 
 
 # Refusals

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -69,8 +69,8 @@ def backtest(
     """Simulate the periods of a history: its budgets, the law fitted to it, and each policy from scratch.
 
     What is not given of the law is fitted: b; c, which stays 1 unless that is outside its 95% interval; σ, one per
-    arm where equal ones are rejected. A policy that learns the law (Auto) is told nothing; the others are told it, or,
-    where they do not know such a one, the paper's: c = 1 and one σ.
+    arm where equal ones are rejected. A policy that learns the law (Auto) is told nothing. The others are told it, or
+    the paper's where they do not know such a one: c = 1 and one σ.
 
     An arm takes part from its first to its last period in the history, and gets at most `reach` times the most that
     it really got in a period (None: any amount): further out the law is a guess. Where that leaves a budget unspent,
@@ -102,11 +102,11 @@ def backtest(
             learn.append(name)
 
         def start(number: int, policy: Policy = policy, told: Law | None = told) -> Allocator:
-            known = {} if told is None else {"b": told.b, "sigma": told.sigma, "c": told.c}
+            known: dict[str, Any] = {} if told is None else told._asdict()
             return Allocator(
                 policy, setting.names, seed=number, minimise=minimise, horizon=len(setting.budgets), growth=growth,
                 change=change, **known,
-            )  # type: ignore[arg-type]  # fmt: skip
+            )  # fmt: skip
 
         rows.append(_play(name, start, setting, sign * truths, law, best, seed, sign))
     rows.append(_as_it_was(setting, sign * truths, law, best, seed, sign))
@@ -141,7 +141,9 @@ def _setting_of(history: Sequence[Observation], reach: float | None) -> Setting:
         for row in range(len(dates)):  # where the arms of a period cannot take its budget, all limits give way alike
             while most[row].sum() < 1.0 + _SLACK and (most[row] < available[row]).any():
                 grown = most[row] * (1.0 + 2 * _SLACK) / most[row].sum()
-                most[row] = np.minimum(np.where(available[row], np.maximum(grown, most[row] * (1 + _SLACK)), 0.0), 1.0)
+                most[row] = np.minimum(
+                    np.where(available[row], np.maximum(grown, most[row] * (1 + _SLACK)), 0.0), 1.0
+                )
     return Setting(names, dates, budgets, spent, available.astype(np.float64), most)
 
 
@@ -275,13 +277,12 @@ def _assumptions(
         f"Returns grow {bent} and vary as this history says, and do not move over time.",
         "Periods and budgets are those of the history; only the split differs.",
     ]
-    late = [
-        f"{name} from {setting.dates[int(there.argmax())]}"
-        if there[-1]
-        else f"{name} from {setting.dates[int(there.argmax())]} to {setting.dates[len(there) - 1 - int(there[::-1].argmax())]}"
-        for name, there in zip(setting.names, (setting.available.T > 0))
-        if not there.all()
-    ]
+    late = []
+    for name, there in zip(setting.names, setting.available.T > 0):
+        if not there.all():
+            first, last = int(there.argmax()), len(there) - 1 - int(there[::-1].argmax())
+            until = "" if there[-1] else f" to {setting.dates[last]}"
+            late.append(f"{name} from {setting.dates[first]}{until}")
     shown = "; ".join(late[:5]) + (f"; {len(late) - 5} more" if len(late) > 5 else "")
     said.append(f"Arms take part only while the history has them: {shown}." if late else
                 "Every arm takes part in all periods, as in the history.")  # fmt: skip

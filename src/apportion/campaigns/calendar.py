@@ -107,7 +107,7 @@ def read_calendar(source: tables.Source, *, decimal: str | None = None) -> list[
 
 
 def typed_calendar(text: str) -> tuple[BudgetPeriod, ...]:
-    """A calendar as it is typed or pasted: a period per line, or parted by semicolons; its date, if any, then its budget.
+    """A calendar as it is typed or pasted: a period per line, or with semicolons between; date, if any, and budget.
 
     >>> typed_calendar("2026-12-01=5000; 2026-12-08=6000")[0]
     BudgetPeriod(date='2026-12-01', budget=5000.0)
@@ -138,3 +138,13 @@ def _parted(entry: str) -> tuple[str, str]:
             if found:
                 return date.strip(), budget.strip()
     return "", entry
+
+
+def as_typed(period: BudgetPeriod) -> str:
+    """A period as `typed_calendar` reads it.
+
+    >>> as_typed(BudgetPeriod("2026-12-01", 5000.0)), as_typed(BudgetPeriod(None, 2.125))
+    ('2026-12-01=5000.0', '2.1250')
+    """
+    amount = parsing.plain(period.budget)
+    return amount if period.date is None else f"{period.date}={amount}"

@@ -323,9 +323,7 @@ class Campaign(CampaignVerbs):
 
         return export(self, kind)
 
-    def plan(
-        self, budget: float | None = None, *, target: float | None = None, goal: float | None = None
-    ) -> Plan:
+    def plan(self, budget: float | None = None, *, target: float | None = None, goal: float | None = None) -> Plan:
         from apportion.campaigns.plan import plan
 
         return plan(self, budget, target=target, goal=goal)

@@ -47,7 +47,7 @@ class ArmForecast(NamedTuple):
 
 
 class PeriodForecast(NamedTuple):
-    """One of the periods to come: what may come back of its budget, from the 5% to the 95% quantile, and its split."""
+    """A period to come: what may come back of its budget (from the 5% to the 95% quantile), and its split."""
 
     date: str | None
     budget: float
@@ -226,7 +226,7 @@ def simulate(
     seed: int,
     sign: float,
 ) -> tuple[tuple[PolicyForecast, ...], dict[str, Futures]]:
-    """Each policy in the same futures. Returns are what was expected of its splits, with noise drawn several times."""
+    """Each policy in the same futures. Returns are what was expected of its splits, with noise drawn many times."""
     forecasts, all_played = [], {}
     for name, start in starts.items():
         amounts = np.zeros((len(futures), len(budgets), len(law.names)))
@@ -303,7 +303,7 @@ def describe(found: Forecast, unit: str | None, minimise: bool = False) -> list[
     if other is not None:
         least, even, most = side_by_side(other.earned_low, other.earned, other.earned_high)
         said.append(f"An even split: about {even} ({least} to {most}).")
-    said.append(f"Nine of ten of {counted(found.worlds, 'simulated future')} lie within the ranges.")
+    said.append(f"In the ranges lie nine of ten; simulated were {counted(found.worlds, 'future')}.")
     return said
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apportion.allocation.noise_levels import per_arm
 from apportion.errors import InvalidValue
@@ -56,7 +57,7 @@ class BelievedLaw(NamedTuple):
     learned: Learned | None
 
     @property
-    def known(self) -> Floats:
+    def known(self) -> NDArray[np.bool_]:
         """Which arms have results."""
         return ~np.isnan(self.means)
 
@@ -92,7 +93,8 @@ def believed_law(campaign: Campaign, starting: str) -> BelievedLaw:
     points = tuple(tuple(found.get(name, ())) for name in names)
     b, c = settings.b, beliefs.c
     typical = np.array([typical_amount([point.amount for point in own], b, c) for own in points])
-    if beliefs.learned is not None and beliefs.learned.still > 0.5 and not settings.robust:
+    every = settings.half_life is None and settings.window is None and not settings.robust
+    if beliefs.learned is not None and beliefs.learned.still > 0.5 and every:
         means = _at_the_law(points, means, b, c)
     usual = typical[~np.isnan(typical)]
     typical[np.isnan(typical)] = usual.mean() if usual.size else settings.budget / len(names)
@@ -178,8 +180,3 @@ def band(values: Floats, level: float) -> tuple[Floats, Floats]:
     low = ordered[math.floor(tail * (len(values) - 1))]
     high = ordered[math.ceil((1.0 - tail) * (len(values) - 1))]
     return low, high
-
-
-def any_unknown(spread: Iterable[float]) -> bool:
-    """Whether the noise is not known, so that nothing can be said of how sure the numbers are."""
-    return any(math.isnan(value) for value in spread)

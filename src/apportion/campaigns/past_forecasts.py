@@ -8,7 +8,7 @@ result is there and what was spent is within a tenth of the budget that was fore
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apportion._common.dates import parse_date
@@ -16,7 +16,7 @@ from apportion._common.formatting import counted, percent
 from apportion.campaigns.calendar import calendar_of
 from apportion.campaigns.events import intact
 from apportion.campaigns.forecast import BAND, Forecast, PeriodForecast, forecast
-from apportion.errors import InvalidValue
+from apportion.errors import InvalidValue, UnknownName
 
 if TYPE_CHECKING:
     from apportion.campaigns.campaign import Campaign
@@ -138,6 +138,19 @@ def past_forecasts(campaign: Campaign) -> PastForecasts:
     return PastForecasts(tuple(found), compared, inside, expected, error, bias, sentences)
 
 
+def kept_forecast(campaign: Campaign, number: int | None = None) -> tuple[int, Forecast] | None:
+    """A forecast as it was kept, by the number of its event; the last one by default, None where there is none."""
+    with campaign.transactions.reading() as session:
+        events = session.events_of_kind(campaign.transactions.campaign, "forecast")
+    chosen = [event for event in events if number in (None, event.number)]
+    if not chosen:
+        if number is None:
+            return None
+        raise UnknownName(f"Event {number} is no forecast.")
+    with intact(chosen[-1].number):
+        return chosen[-1].number, Forecast.from_payload(chosen[-1].payload)
+
+
 class _Came(NamedTuple):
     """A split as it went: its date, what was spent, and what came back; None where that is not all known."""
 
@@ -146,7 +159,7 @@ class _Came(NamedTuple):
     returned: float | None
 
 
-def _came(lines: Sequence[Line]) -> dict[int, _Came]:
+def _came(lines: Iterable[Line]) -> dict[int, _Came]:
     """What came of each split that was not cancelled, by ticket."""
     by_ticket: dict[int, list[Line]] = {}
     for line in lines:
@@ -218,10 +231,7 @@ def _sentences(
         return ["No forecast was made yet."]
     if not compared:
         return [f"{counted(count, 'forecast')} kept; none of the periods has its results yet."]
-    said = [
-        f"{inside} of {counted(compared, 'period')} with results came out within the range; {percent(expected)} "
-        "should."
-    ]
+    said = [f"{inside} of {counted(compared, 'period')} with results came out within the range; nine of ten should."]
     if error is not None and bias is not None:
         lean = "" if abs(bias) < 0.5 * error else f", mostly {'less' if bias > 0 else 'more'} than came"
         said.append(f"Forecasts were off by {percent(error)} on average{lean}.")

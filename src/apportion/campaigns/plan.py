@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from apportion._common import validation
-from apportion._common.formatting import one_of, percent, readable, side_by_side, written
+from apportion._common.formatting import one_of, percent, readable, written
 from apportion.allocation import feasible
 from apportion.campaigns.law_draws import BelievedLaw, LawDraws, Point, band, believed_law
 from apportion.errors import InvalidValue
@@ -168,14 +168,14 @@ def best_shares(law: BelievedLaw, arms: Sequence[Arm], sign: float = 1.0) -> Flo
 
 
 def _share_bounds(law: BelievedLaw, arms: Sequence[Arm]) -> tuple[Floats, Floats]:
-    """The bounds of the arms; those without results get no more than their minimum, where the others take the rest."""
+    """The bounds of the arms; those without results get no more than their minimum if the others take the rest."""
     low, high = (np.array([getattr(arm, name) for arm in arms]) for name in ("minimum", "maximum"))
     held = np.where(law.known, high, low)
     return low, held if held.sum() >= 1.0 else high
 
 
 class _Worth:
-    """What budgets are worth where they are split by the same shares: v·M^c, and the same for laws that may be true."""
+    """What budgets are worth that are split by the same shares: v·M^c, and the same for laws that may be true."""
 
     def __init__(self, law: BelievedLaw, draws: LawDraws | None, shares: Floats, level: float) -> None:
         known = law.known
@@ -240,7 +240,9 @@ def _power(worth: Any, budget: float, c: Any) -> tuple[Any, Any]:
     return worth * budget**c, c * worth * budget ** (c - 1.0)
 
 
-def _arm_plans(law: BelievedLaw, draws: LawDraws | None, amounts: Floats, total: float, level: float) -> list[ArmPlan]:
+def _arm_plans(
+    law: BelievedLaw, draws: LawDraws | None, amounts: Floats, total: float, level: float
+) -> list[ArmPlan]:
     found = []
     for index, name in enumerate(law.names):
         mean, amount, points = law.means[index], float(amounts[index]), law.points[index]
@@ -289,10 +291,15 @@ def _nice_step(step: float) -> float:
 
 
 def ranged(value: float, low: float, high: float) -> str:
-    """'8,120 (7,400 to 8,900)'; the number alone where the range is not known."""
-    if not (math.isfinite(low) and math.isfinite(high)):
+    """'8,120 (7,400 to 8,900)': as many decimals as the range calls for; the number alone where there is none.
+
+    >>> ranged(1199.13, 1164.3, 1236.8), ranged(1.2293, 1.126, 1.334), ranged(2.0, math.nan, math.nan)
+    ('1,199 (1,164 to 1,237)', '1.23 (1.13 to 1.33)', '2')
+    """
+    if not (math.isfinite(low) and math.isfinite(high)) or not 1e-9 < high - low < _LARGEST:
         return readable(float(value))
-    least, middle, most = side_by_side(low, value, high)
+    decimals = min(max(1 - math.floor(math.log10(high - low)), 0), 12)
+    least, middle, most = (f"{each:,.{decimals}f}" for each in (low, value, high))
     return f"{middle} ({least} to {most})"
 
 
@@ -311,6 +318,10 @@ def _sentences(found: Plan, law: BelievedLaw, settings: Settings) -> list[str]:
         said.append(_on_target(found, found.target, unit, one))
     if found.goal is not None:
         said.append(_on_goal(found.goal, unit))
+    most = _most_spent(law)
+    far = [answer for answer in (found.target, found.goal) if answer is not None and (answer.budget or 0.0) > most]
+    if far and most:
+        said.append(f"The most ever spent in a period is {written(most)}: an answer above that is a guess.")
     untried = [arm.arm for arm, known in zip(found.arms, law.known) if not known]
     if untried:
         said.append(f"{_listed(untried)} {'has' if len(untried) == 1 else 'have'} no results yet and only what the "
@@ -325,6 +336,15 @@ def _sentences(found: Plan, law: BelievedLaw, settings: Settings) -> list[str]:
     return said
 
 
+def _most_spent(law: BelievedLaw) -> float:
+    """The most that was spent in one period, on the arms of today."""
+    by_ticket: dict[int, float] = {}
+    for points in law.points:
+        for point in points:
+            by_ticket[point.ticket] = by_ticket.get(point.ticket, 0.0) + point.amount
+    return max(by_ticket.values(), default=0.0)
+
+
 def _on_the_shape(found: Plan, law: BelievedLaw, one: str) -> list[str]:
     if not found.proportional:
         return [
@@ -335,9 +355,9 @@ def _on_the_shape(found: Plan, law: BelievedLaw, one: str) -> list[str]:
     why = "Returns look proportional" if law.learned is not None else "This campaign takes returns as proportional"
     held = "" if best.share > 0.999 else " as far as the bounds allow"
     rest = (
-        f"{why}: the last {one} brings back as much as the first. So the best arm, {best.arm}, gets all{held}, and how "
-        f"much to spend is all or nothing: as much as you can while {readable(found.whole.marginal)} per {one} is "
-        "worth it to you, else nothing."
+        f"{why}: the last {one} brings back as much as the first. So the best arm, {best.arm}, gets all{held}, and "
+        f"how much to spend is all or nothing: as much as you can while {readable(found.whole.marginal)} per {one} "
+        "is worth it to you, else nothing."
     )
     doubt = law.learned is not None and law.learned.proportional < 0.95 and law.learned.c_low < 1.0
     if not doubt:
@@ -373,8 +393,8 @@ def _budget_range(answer: BudgetAnswer, unit: str) -> str:
     low = 0.0 if answer.low is None else answer.low
     if answer.high is None:
         return f"{readable(_rounded(answer.budget))} {unit} ({readable(_rounded(low))} or more)"
-    least, middle, most = side_by_side(low, answer.budget, answer.high)
-    return f"{middle} {unit} ({least} to {most})".replace("  ", " ")
+    middle, _, edges = ranged(answer.budget, low, answer.high).partition(" ")
+    return " ".join(part for part in (middle, unit, edges) if part)
 
 
 def _rounded(value: float) -> float:

@@ -175,9 +175,7 @@ class CampaignVerbs(Protocol):
     def export(self, kind: str = "json") -> str:
         """Everything as json or log, which `restore` takes; the history as csv."""
 
-    def plan(
-        self, budget: float | None = None, *, target: float | None = None, goal: float | None = None
-    ) -> Plan:
+    def plan(self, budget: float | None = None, *, target: float | None = None, goal: float | None = None) -> Plan:
         """What a budget may bring back where it is best split, the campaign's unless another is given here.
 
         With the curve of each arm, return and marginal return of other budgets, and likely ranges. `target`: up to
@@ -203,7 +201,7 @@ class CampaignVerbs(Protocol):
         """
 
     def forecasts(self) -> PastForecasts:
-        """The forecasts that were kept, oldest first, and how they did: how often what came was within their ranges."""
+        """The forecasts that were kept, oldest first, and how they did: how often what came was in the ranges."""
 
     # Reading, each time as of one moment
 

@@ -125,6 +125,29 @@ class AskSplit(RequestModel):
     )
 
 
+class BudgetPeriod(RequestModel):
+    """A period to come."""
+
+    date: str | None = field("Its date, or its name.", example="2026-12-01", default=None)
+    budget: Number = field("What there is to spend.", example=5000, exclusiveMinimum=0)
+
+
+class AskForecast(RequestModel):
+    """A forecast: so many periods with the campaign's budget, or a calendar of budgets."""
+
+    periods: Whole | None = field("How many; 12 by default.", example=12, default=None, minimum=1, maximum=1000)
+    budgets: list[BudgetPeriod] | None = field(
+        "A calendar, in place of `periods`.", example=[{"date": "2026-12-01", "budget": 5000}], default=None
+    )
+    worlds: Whole = field("How many futures to simulate.", example=24, default=24, minimum=1, maximum=1000)
+    policies: list[str] | None = field(
+        "The first is the one whose splits are told; the campaign's own by default.",
+        example=["auto", "uniform"],
+        default=None,
+    )
+    seed: Whole = field("The seed of the random numbers.", example=0, default=0, minimum=0)
+
+
 class Outcomes(RequestModel):
     """What came back, by arm; null where no data will come."""
 
