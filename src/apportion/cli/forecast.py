@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -46,7 +47,7 @@ def forecast(
 ) -> None:
     """What the next periods may bring: returns and splits with ranges, simulated from what is known today.
 
-    It is kept, and `--past` says how earlier ones did.
+    It is kept, and `--past` says how earlier ones did. With `--policies` these are compared instead.
 
     Example: apportion forecast ads --budgets "2026-12-01=5000, 2026-12-08=6000"
     """
@@ -65,9 +66,10 @@ def forecast(
     if json:
         show.show_json(result.to_dict())
         return
-    _show_calendar(campaign, result)
-    if policies is not None:
-        _show(f"{name}: the same {_periods(result)} with other policies", result, False)
+    if policies is None:
+        _show_calendar(campaign, result)
+    else:
+        _show(f"{name}: the next {_periods(result)}", result, False)
 
 
 @with_table_options(before="b")
@@ -171,11 +173,9 @@ def _show_calendar(campaign: Campaign, found: Forecast) -> None:
     indices = [next(place for place, other in enumerate(first) if other.arm == arm.arm) for arm in shown]
     columns = {"period": "left", f"budget{f' ({unit})' if unit else ''}": "right", "comes back": "right",
                "5% to 95%": "right", **{arm.arm: "right" for arm in shown}}  # fmt: skip
-    columns = dict(columns)
     budgets = column_cells([period.budget for period in found.calendar])
-    means = column_cells([_rounded(period.returned) for period in found.calendar])
-    lows = column_cells([_rounded(period.returned_low) for period in found.calendar])
-    highs = column_cells([_rounded(period.returned_high) for period in found.calendar])
+    edges = ("returned", "returned_low", "returned_high")
+    means, lows, highs = _four_figures([[getattr(period, edge) for period in found.calendar] for edge in edges])
     rows = []
     for index, period in enumerate(found.calendar):
         label = period.date or f"next {index + 1}" if index else period.date or "next"
@@ -185,9 +185,11 @@ def _show_calendar(campaign: Campaign, found: Forecast) -> None:
     show.grid(f"{campaign.name}: the next {_periods(found)}", columns, rows, note)
 
 
-def _rounded(value: float) -> float:
-    """Four figures: a forecast knows no more."""
-    return float(f"{value:.4g}")
+def _four_figures(columns: list[list[float]]) -> list[list[str]]:
+    """Numbers that are read side by side, with about four figures: a forecast knows no more."""
+    largest = max(abs(value) for column in columns for value in column)
+    decimals = min(max(3 - math.floor(math.log10(largest)), 0), 6) if largest > 0.0 else 0
+    return [[f"{value:,.{decimals}f}" for value in column] for column in columns]
 
 
 def _show_past(campaign: Campaign, json: bool) -> None:
