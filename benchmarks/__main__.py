@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from benchmarks import campaigns, core, leap, pages, service, simulation
+from benchmarks import campaigns, core, leap, plans, service, simulation
 from benchmarks.results import write_results
 from benchmarks.table import show
 
@@ -17,6 +18,7 @@ GROUPS = {
     "simulation": ("The dense engine", simulation.rows),
     "leap": ("The leaping engine", leap.rows),
     "campaigns": ("Campaigns", campaigns.rows),
+    "plans": ("Plans and forecasts", plans.rows),
     "service": ("The service", service.rows),
     "pages": ("The dashboard", pages.rows),
 }
