@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ from apportion.model.law import Instance
 from apportion.model.moving import Moving
 from apportion.model.sums import Floats
 from apportion.model.world import World
+from apportion.policies import Uniform
 from apportion.policies.contract import return_exponent_for
 from apportion.policies.registry import choose_policy
 from apportion.simulation.live import play_through
@@ -190,16 +192,29 @@ class _Starts:
     def of(self, name: str) -> Callable[[int], Allocator]:
         """Makes allocators with the policy of that name: the campaign's own learns on, others are told."""
         if self.learning is not None and name.lower() == self.settings.policy.lower():
-            own = json.dumps(self.learning)
-            return lambda future: Allocator.from_json(own)
+            own = Allocator.from_json(json.dumps(self.learning))
+            own.decide(self.settings.budget)  # what it has learned is worked out once, not in every future
+            return lambda future: copy.deepcopy(own)
+        if name.lower() == YARDSTICK.lower() and self.learning is not None:  # it needs to know nothing
+            even = self._even(self.learning)
+            return lambda future: copy.deepcopy(even)
         state = self.known
         sigma = in_order(self.settings.sigma, [arm["name"] for arm in state["arms"]])
         policy, _ = choose_policy(name, self.settings.b, sigma, c=self.c)
         return_exponent_for(policy, self.c)  # refused in its own words, if it is
         memory = policy.initial_memory(len(state["arms"])).tolist()
         plain = [value if math.isfinite(value) else str(value) for value in memory]
-        told = json.dumps({**state, "policy": policy.to_dict(), "memory": plain})
-        return lambda future: Allocator.from_json(told)
+        told = Allocator.from_json(json.dumps({**state, "policy": policy.to_dict(), "memory": plain}))
+        return lambda future: copy.deepcopy(told)
+
+    def _even(self, state: dict[str, Any]) -> Allocator:
+        """An allocator that splits evenly between the bounds of the arms of today."""
+        names, own = [arm["name"] for arm in state["arms"]], self.settings
+        fresh = Allocator(
+            Uniform(), names, seed=0, b=own.b, c=self.c, step=own.step, resolution=state.get("resolution"),
+            minimise=own.minimise, level=own.level,
+        )  # fmt: skip
+        return Allocator.from_json(json.dumps({**json.loads(fresh.to_json()), "arms": state["arms"]}))
 
 
 def _future(law: BelievedLaw, laws: LawDraws, index: int, sign: float) -> World:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apportion.allocation.noise_levels import per_arm
+from apportion.campaigns.events import Event, ticket_from_events
 from apportion.errors import InvalidValue
 from apportion.inference.learned import Learned
 from apportion.model.sums import Floats
@@ -125,12 +126,21 @@ def _at_the_law(points: Sequence[Sequence[Point]], means: Floats, b: float, c: f
 
 def points_of(campaign: Campaign, periods: int = PERIODS_READ) -> dict[str, list[Point]]:
     """What was spent and came back in the last periods, by arm."""
-    last = campaign.period
+    transactions = campaign.transactions
+    indices = transactions.read(lambda state, session: dict(state.allocator.indices))
+    names, last = list(indices), campaign.period
     found: dict[str, list[Point]] = {}
-    if last:
-        for line in campaign.history(max(1, last - periods + 1), last):
-            if line.outcome is not None and line.amount > 0.0:
-                found.setdefault(line.arm, []).append(Point(line.amount, line.outcome, line.ticket, line.date))
+    with transactions.reading() as session:
+        events = session.events_of_tickets(transactions.campaign, max(1, last - periods + 1), last) if last else []
+    by_ticket: dict[int, list[Event]] = {}
+    for event in events:
+        by_ticket.setdefault(event.ticket or 0, []).append(event)
+    for number, own in by_ticket.items():
+        ticket = ticket_from_events(number, own, indices)
+        told = ticket.recorded & ~np.isnan(ticket.outcomes) & (ticket.amounts > 0.0)
+        for index in np.flatnonzero(told).tolist():
+            point = Point(float(ticket.amounts[index]), float(ticket.outcomes[index]), number, own[0].period_date)
+            found.setdefault(names[index], []).append(point)
     return found
 
 
