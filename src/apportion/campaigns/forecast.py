@@ -17,7 +17,6 @@ from apportion.allocation.noise_levels import Sigma, in_order
 from apportion.campaigns.calendar import BudgetPeriod, Budgets, calendar_of
 from apportion.campaigns.law_draws import BelievedLaw, LawDraws, believed_law, matched_normals
 from apportion.errors import InvalidValue
-from apportion.inference.learned import Learned
 from apportion.model.law import Instance
 from apportion.model.moving import Moving
 from apportion.model.sums import Floats
@@ -161,7 +160,7 @@ def forecast(
     result = Forecast(
         len(calendar), draws, math.fsum(period.budget for period in calendar), law.b, settings.sigma, found,
         c=law.c, calendar=tuple(_calendar(calendar, played[first], law)), first=campaign.period + 1,
-        assumes=tuple(_assumptions(law.learned)),
+        assumes=tuple(_assumptions(law)),
     )  # fmt: skip
     return result._replace(sentences=tuple(describe(result, settings.unit, settings.minimise)))
 
@@ -290,11 +289,13 @@ def mean_and_band(values: Floats) -> tuple[float, float, float]:
     return float(values.mean()), float(low), float(high)
 
 
-def _assumptions(learned: Learned | None) -> list[str]:
+def _assumptions(law: BelievedLaw) -> list[str]:
+    learned = law.learned
     moving = learned is not None and max(learned.own, learned.common) > _LEAST_STEP
     return [
         "Returns go on to move as they did so far." if moving else "Returns stay as they are.",
-        "Amounts far from those that were tried return what the curve says.",
+        "Amounts far from those that were tried return what the curve says."
+        + (" Arms were seen to level off each in its own way; here they share one curve." if law.own_curves else ""),
         "Splits are spent as advised, and every result comes in before the next split.",
     ]
 

@@ -58,6 +58,11 @@ class BelievedLaw(NamedTuple):
     learned: Learned | None
 
     @property
+    def own_curves(self) -> bool:
+        """Whether arms are believed to level off each in its own way, which one exponent does not say."""
+        return self.learned is not None and self.learned.curved > 0.5
+
+    @property
     def known(self) -> NDArray[np.bool_]:
         """Which arms have results."""
         return ~np.isnan(self.means)

@@ -346,6 +346,11 @@ def _most_spent(law: BelievedLaw) -> float:
 
 
 def _on_the_shape(found: Plan, law: BelievedLaw, one: str) -> list[str]:
+    if law.own_curves:
+        return [
+            "Arms level off each in its own way, and splits follow that. This plan counts with one curve for all: it "
+            "is a guess away from the amounts that were tried."
+        ]
     if not found.proportional:
         return [
             f"Returns diminish: twice the budget brings back about {2.0**found.c:.1f} times as much. All arms bend "
