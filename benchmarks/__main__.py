@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import campaigns, core, leap, pages, service, simulation
-from benchmarks import campaigns, core, leap, plans, service, simulation
+from benchmarks import campaigns, core, leap, pages, plans, service, simulation
 from benchmarks.results import write_results
 from benchmarks.table import show
 
