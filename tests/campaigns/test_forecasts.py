@@ -191,6 +191,16 @@ def test_what_came_is_held_against_the_forecast_by_date(told):
     assert [period.state for period in past.periods] == ["compared", "compared", "waiting"]
 
 
+def test_a_total_so_far_is_no_result_yet(told):
+    told.forecast(periods=1, **QUICK)
+    split = told.split()
+    totals = {arm: MEANS[arm] * x**0.7 for arm, x in split.amounts.items() if x > 0}
+    told.record(split.ticket, totals, provisional=True)
+    assert told.forecasts().compared == 0
+    told.record(split.ticket, totals)
+    assert told.forecasts().compared == 1
+
+
 def test_an_outcome_out_of_the_range_is_said_to_be(told):
     told.forecast(periods=12, **QUICK)
     for _ in range(12):

@@ -532,3 +532,18 @@ def test_counts_in_proportion_that_move_are_in_proportion():
     learned = allocator.learned
     assert learned.still < 0.3  # or the bank of laws is not asked
     assert learned.c > 0.9  # was 0.4
+
+
+def test_the_level_of_returns_between_the_exponents_of_the_grid_is_right_in_any_unit():
+    """All amounts of an arm alike: what it returns at that amount is known, whatever c is taken to be."""
+    from apportion.inference.learning import NOISE_EXPONENTS, RETURN_EXPONENTS, read_off
+    from apportion.model.sums import Grid, observe_grid
+
+    for amount in (1e-3, 1.0, 2500.0):
+        sums = Grid(RETURN_EXPONENTS, NOISE_EXPONENTS).new(2)
+        for outcome in (0.9, 1.1, 1.0):
+            observe_grid(sums, np.array([amount, 3.0 * amount]), np.array([outcome, 2.0 * outcome]) * amount)
+        means, variances, sigma = np.empty((3, 2))
+        for c in (0.34, 0.55, 0.97):
+            read_off(sums, c, 0.5, np.zeros(2), means, variances, sigma)
+            assert means * np.array([1.0, 3.0]) ** c * amount**c == pytest.approx(np.array([1.0, 2.0]) * amount)

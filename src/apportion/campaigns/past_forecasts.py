@@ -169,7 +169,7 @@ def _came(lines: Iterable[Line]) -> dict[int, _Came]:
         if all(line.state == "cancelled" for line in own):
             continue
         used = [line for line in own if line.state != "unused"]
-        known = bool(used) and all(line.outcome is not None for line in used)
+        known = bool(used) and all(line.outcome is not None and line.state != "provisional" for line in used)
         spent = math.fsum(line.amount for line in used) if known else None
         found[ticket] = _Came(own[0].date, spent, math.fsum(line.outcome or 0.0 for line in used) if known else None)
     return found

@@ -96,7 +96,6 @@ Shares = Mapping[str, float | str]
 """By arm: shares from 0 to 1, or texts as `campaigns.bounds` reads them."""
 Texts = Sequence[str]
 NumberOrPerArm = float | PerArm
-Texts = Sequence[str]
 Budget = Annotated[float, Setting(
     help="The budget of a period.", details="A single split can have another one: `apportion split NAME --budget X`.",
     hint="What each split divides unless you say otherwise. A period is a day, a week, a month.",

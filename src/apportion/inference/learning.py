@@ -347,8 +347,8 @@ def bounded_exp(log: float) -> float:
 def read_off(sums: Any, c: float, b: float, given: Any, means: Any, variances: Any, sigma: Any) -> None:
     """What the sums say at exponents between those of the grid: means μ*, their variances σ_i²/B_i, and σ_i, per arm.
 
-    Information and residuals are interpolated by their logarithms, which is exact for an arm whose amounts are all
-    alike, and means by themselves; so the unit of amounts does not matter. An arm without outcomes has NaN. To the
+    Information and residuals are interpolated by their logarithms, and means by what they say of the arm's typical
+    amount: both are exact for an arm whose amounts are all alike, and the unit of amounts does not matter. An arm without outcomes has NaN. To the
     residuals one outcome is added that stands for what one would say if all arms were alike: so there is a first word
     on σ after one even split, too large where arms differ, and its weight fades.
     """
@@ -373,7 +373,8 @@ def read_off(sums: Any, c: float, b: float, given: Any, means: Any, variances: A
                     if count[arm] > 0.0:
                         mean = score[arm] / max(information[arm], _SMALLEST)
                         residual = max(square[arm] - score[arm] * mean, _ROUNDING * square[arm] + _SMALLEST)
-                        means[arm] += weight * mean
+                        typical = sums.log_amount[arm] / count[arm]
+                        means[arm] += weight * mean * bounded_exp((c_grid[c_index] - c) * typical)
                         # The logarithm, until below.
                         variances[arm] += weight * math.log(max(information[arm], _SMALLEST))
                         sigma[arm] += weight * math.log(residual)
