@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import campaigns, core, leap, service, simulation
+from benchmarks import campaigns, core, leap, pages, service, simulation
 from benchmarks.results import write_results
 from benchmarks.table import show
 
@@ -18,6 +18,7 @@ GROUPS = {
     "leap": ("The leaping engine", leap.rows),
     "campaigns": ("Campaigns", campaigns.rows),
     "service": ("The service", service.rows),
+    "pages": ("The dashboard", pages.rows),
 }
 
 

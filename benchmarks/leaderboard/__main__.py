@@ -1,7 +1,7 @@
 """`python -m benchmarks.leaderboard`: the suite, a fresh suite and the long runs, all of `docs/leaderboard`.
 
 About 15 minutes on two quiet cores. The two suites go on from what is stored there, where the code is the same; the
-same as `apportion leaderboard --out docs/leaderboard`, then with `--fresh 2027 --seed 2`, and the long runs.
+same as `apportion study leaderboard --out docs/leaderboard`, then with `--fresh 2027 --seed 2`, and the long runs.
 """
 
 from __future__ import annotations

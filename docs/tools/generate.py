@@ -21,15 +21,6 @@ NOTE = "<!-- Written by docs/tools/generate.py from the program itself: change i
 
 # Commands
 
-COMMAND_GROUPS = {
-    "Run a campaign": ("new", "split", "record", "status", "history", "amend", "close", "cancel", "arms", "settings"),
-    "Files and pages": ("import", "undo-import", "export", "restore", "report"),
-    "Forecast and backtest": ("forecast", "backtest", "fit"),
-    "Look after it": ("campaigns", "check", "backup", "upgrade", "doctor"),
-    "Serve a team": ("serve", "token"),
-    "The laboratory": ("demo", "theory", "simulate", "leaderboard", "robustness", "study", "reproduce"),
-}
-
 COMMANDS_HEAD = """# Commands
 
 Every command says this itself: `apportion COMMAND --help`. What holds for all of them:
@@ -49,20 +40,16 @@ def commands_page() -> str:
     """Every command with its help, arguments and options."""
     import typer
 
-    from apportion.cli.app import app
+    from apportion.cli.app import GROUPS, app
 
     root: Any = typer.main.get_command(app)
-    placed = {name for names in COMMAND_GROUPS.values() for name in names}
-    groups = {**COMMAND_GROUPS, "More": tuple(sorted(set(root.commands) - placed))}
     parts = [NOTE + COMMANDS_HEAD]
-    for title, names in groups.items():
-        found = [name for name in names if name in root.commands]
-        if not found:
-            continue
+    for title in GROUPS:
         parts.append(f"## {title}\n")
-        for name in found:
-            for path, command in walk(root.commands[name], f"apportion {name}"):
-                parts.append(command_section(path, command))
+        for name in root.list_commands(None):
+            if root.commands[name].rich_help_panel == title:
+                for path, command in walk(root.commands[name], f"apportion {name}"):
+                    parts.append(command_section(path, command))
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -116,28 +103,30 @@ $ apportion new ads --arms search,social,video --budget 5000 --unit EUR \
     --pin video=0.1 --step 0.01 --seed 7
 $ apportion settings ads --budget 6000 --half-life 26
 Settings of ads
-┏━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┓
-┃ setting    ┃ value                                         ┃
-┡━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┩
-│ budget     │ 6,000                                         │
-│ unit       │ EUR                                           │
-│ step       │ 0.01                                          │
-│ minimise   │ no                                            │
-│ policy     │ Auto                                          │
-│ parameters │ b: –, sigma: –, c: –, moving: yes, horizon: – │
-│ b          │ 0.5                                           │
-│ c          │ 1                                             │
-│ sigma      │ –                                             │
-│ horizon    │ –                                             │
-│ growth     │ 2                                             │
-│ change     │ –                                             │
-│ seed       │ 7                                             │
-│ assumed    │ b, sigma                                      │
-│ half life  │ 26                                            │
-│ window     │ –                                             │
-│ robust     │ no                                            │
-│ level      │ 0.95                                          │
-└────────────┴───────────────────────────────────────────────┘
+┏━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┓
+┃ setting      ┃ value                                         ┃
+┡━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┩
+│ budget       │ 6,000                                         │
+│ unit         │ EUR                                           │
+│ outcome unit │ –                                             │
+│ every        │ –                                             │
+│ step         │ 0.01                                          │
+│ minimise     │ no                                            │
+│ policy       │ Auto                                          │
+│ parameters   │ b: –, sigma: –, c: –, moving: yes, horizon: – │
+│ b            │ 0.5                                           │
+│ c            │ 1                                             │
+│ sigma        │ –                                             │
+│ horizon      │ –                                             │
+│ growth       │ 2                                             │
+│ change       │ –                                             │
+│ seed         │ 7                                             │
+│ assumed      │ b, sigma                                      │
+│ half life    │ 26                                            │
+│ window       │ –                                             │
+│ robust       │ no                                            │
+│ level        │ 0.95                                          │
+└──────────────┴───────────────────────────────────────────────┘
 ```
 """
 
@@ -185,6 +174,8 @@ def setting_text(setting: Any, schema: dict[str, Any]) -> str:
     if setting.kind in ("number", "per_arm", "whole"):
         known = {name: value for name, value in schema.items() if name not in ("anyOf", "default")}
         says.append(f"A {kind({**known, 'type': 'whole number' if setting.kind == 'whole' else 'number'})}.")
+    if setting.options:
+        says.append(f"One of {', '.join(f'`{option}`' for option in setting.options)}.")
     says.append(setting.details)
     if setting.required:
         says.append("Needed.")

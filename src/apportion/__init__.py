@@ -34,21 +34,31 @@ if TYPE_CHECKING:
     from apportion.inference.fit import burn_in_design as burn_in_design
     from apportion.inference.fit import fit_burn_in as fit_burn_in
     from apportion.inference.fit import fit_noise as fit_noise
+    from apportion.inference.fitted_world import FittedWorld as FittedWorld
+    from apportion.inference.fitted_world import fit_world as fit_world
+    from apportion.inference.fitted_world import world_from_history as world_from_history
     from apportion.model import confidence as confidence
     from apportion.model import estimators as estimators
     from apportion.model import response as response
     from apportion.model.curves import Capped as Capped
     from apportion.model.curves import Logarithmic as Logarithmic
     from apportion.model.curves import Saturating as Saturating
+    from apportion.model.empirical_noise import Empirical as Empirical
     from apportion.model.exact_sums import Statistics as Statistics
     from apportion.model.law import Instance as Instance
     from apportion.model.law import ResponseWorld as ResponseWorld
     from apportion.model.moving import Moving as Moving
+    from apportion.model.neighbours import Concave as Concave
+    from apportion.model.neighbours import Discounted as Discounted
+    from apportion.model.neighbours import Jobs as Jobs
+    from apportion.model.neighbours import SuccessCurves as SuccessCurves
+    from apportion.model.neighbours import Thresholds as Thresholds
     from apportion.model.noise import *
     from apportion.model.noise import Noise as Noise
     from apportion.model.sums import Sums as Sums
     from apportion.model.world import Course as Course
     from apportion.model.world import World as World
+    from apportion.policies import published as published
     from apportion.policies.registry import *
     from apportion.reporting import figures as figures
     from apportion.reporting import html
@@ -67,10 +77,13 @@ _HOMES = {
         "ServiceUnavailable", "SimulationFailed", "StoreUnavailable", "UncertainWrite", "Unconfirmed", "UnknownName",
     ),
     "apportion.inference.fit": ("BurnInFit", "NoiseFit", "burn_in_design", "fit_burn_in", "fit_noise"),
+    "apportion.inference.fitted_world": ("FittedWorld", "fit_world", "world_from_history"),
     "apportion._common.compiled": ("kernel",),
+    "apportion.model.empirical_noise": ("Empirical",),
     "apportion.model.curves": ("Capped", "Logarithmic", "Saturating"),
     "apportion.model.law": ("Instance", "ResponseWorld"),
     "apportion.model.moving": ("Moving",),
+    "apportion.model.neighbours": ("Concave", "Discounted", "Jobs", "SuccessCurves", "Thresholds"),
     "apportion.model.noise": ("Noise",),
     "apportion.model.world": ("Course", "World"),
     "apportion.campaigns.campaign": ("Campaign",),
@@ -87,6 +100,7 @@ _MODULES = {
     "estimators": "apportion.model.estimators",
     "feasible": "apportion.allocation.feasible",
     "figures": "apportion.reporting.figures",
+    "published": "apportion.policies.published",
     "report": "apportion.reporting.html",
     "response": "apportion.model.response",
     "testing": "apportion.testing",

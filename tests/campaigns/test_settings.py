@@ -28,7 +28,8 @@ def test_the_table_says_what_the_types_say():
     assert set(RECOUNTS) == {"b", "c", "half_life", "window", "robust"}
     assert [name for name, setting in SETTINGS.items() if setting.required] == ["budget"]
     assert {name for name, setting in CHANGEABLE.items() if setting.nullable} == {
-        "unit", "step", "b", "c", "sigma", "horizon", "growth", "change", "half_life", "window",
+        "unit", "outcome_unit", "every", "step", "b", "c", "sigma", "horizon", "growth", "change", "half_life",
+        "window",
     }  # fmt: skip
     for setting in SETTINGS.values():
         if not setting.required:

@@ -142,6 +142,30 @@ def test_help_and_version():
     assert apportion("--version").stdout == f"apportion {ap.__version__}\n"
 
 
+def test_help_shows_the_commands_in_their_groups():
+    shown = apportion("--help").stdout
+    marks = [shown.index(f"─ {title} ─") for title in ("Campaigns", "Files", "Understand", "Laboratory", "Service")]
+    assert marks == sorted(marks)
+    parts = [shown[low:high] for low, high in zip(marks, [*marks[1:], None])]
+    for part, names in zip(parts, (
+        ("new", "split", "record", "status", "settings", "arms", "campaigns"),
+        ("import", "export", "check", "upgrade"),
+        ("fit", "backtest", "theory"), ("simulate", "study"), ("serve", "token", "doctor", "demo"),
+    )):  # fmt: skip
+        listed = re.findall(r"^│ ([a-z-]+) ", part, re.M)
+        assert [name for name in listed if name in names] == list(names)
+
+
+def test_studies_stand_together_and_not_beside_the_commands():
+    below = apportion("study", "--help").stdout
+    for name in ("paper", "leaderboard", "robustness"):
+        assert re.search(rf"^│ {name} ", below, re.M)
+    for old in ("reproduce", "leaderboard", "robustness"):
+        refused = apportion(old, "--quick")
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert f"No such command '{old}'" in refused.stderr
+
+
 def test_a_terminal_without_greek_letters_gets_no_traceback():
     done = apportion("theory", PYTHONIOENCODING="ascii")
     assert done.returncode == 0

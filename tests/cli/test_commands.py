@@ -184,8 +184,9 @@ def test_every_command_that_reads_a_file_can_be_given_the_decimal_mark(tmp_path,
             "The outcome of 'search' can be read in two ways; write 1840 or 1.84, not '1,840'.",
         ),
         (
-            ("new", "x", "--arms", "a,b", "--budget", "1", "--min", "a=60%"),
-            "The minimum of 'a' must be a share from 0 to 1, for example 0.6; got '60%'.",
+            ("new", "x", "--arms", "a,b", "--budget", "1", "--min", "a=160%"),
+            "The smallest share of 'a' must be a percentage such as 5%, a share from 0 to 1, or an amount such as "
+            "0.050 units; got '160%'.",
         ),
         (("record", "ads", "a=1", "a=2", "--ticket", "1"), "Arm 'a' is given twice."),
         (("record", "ads", "--csv", "none.csv"), "The file 'none.csv' cannot be read: No such file or directory."),
@@ -201,8 +202,8 @@ def test_every_command_that_reads_a_file_can_be_given_the_decimal_mark(tmp_path,
         (("settings", "ads", "--b", "2"), "`b` must be a number in [0, 1]; got 2.0."),
         (
             ("settings", "ads", "--unset", "budget"),
-            "`--unset` must be one of unit, step, b, c, sigma, horizon, growth, change, half-life, window; got "
-            "'budget'.",
+            "`--unset` must be one of unit, outcome-unit, every, step, b, c, sigma, horizon, growth, change, "
+            "half-life, window; got 'budget'.",
         ),
         (
             ("settings", "ads", "--policy", "odds", "--c", "0.7"),
@@ -270,7 +271,6 @@ def test_bad_input_gets_one_sentence(ads, arguments, sentence):
         ),
         (("split", "ads", "--budget", "12,5"), "`--budget` must be a number in the form 12.5; got '12,5'."),
         (("split", "ads", "--budget", "much"), "`--budget` must be a number such as 812.50; got 'much'."),
-        (("arms", "ads", "add", "radio", "--min", "60%"), "`--min` must be a number, such as 0.6; got '60%'."),
         (("amend", "ads", "search=3", "social=4"), "`ticket` must be a whole number; got 'search=3'."),
         (("history", "ads", "--last", "0"), "`--last` must be a number of at least 1; got '0'."),
         (("forecast", "ads", "--worlds", "1e9"), "`--worlds` must be a whole number; got '1e9'."),
@@ -415,7 +415,7 @@ def test_new_asks_for_what_is_missing_on_a_terminal():
     with subprocess.Popen(
         command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
-        os.write(ours, b"from a terminal\nx, y\n250\nEUR\nn\n")
+        os.write(ours, b"\nfrom a terminal\nx, y\n250\nEUR\nweek\norders\nn\n")
         said = process.communicate(timeout=180)[0]
     os.close(ours)
     os.close(theirs)

@@ -1,5 +1,6 @@
 """The demo's seasons: a real campaign each, equal to what the averages are made of, and nothing left behind."""
 
+import json
 import os
 import re
 import tempfile
@@ -81,3 +82,13 @@ def test_a_campaign_that_does_not_agree_with_its_events_is_told_with_exit_code_1
         demo.show_demo(seed=3, repeats=1)
     assert stop.value.exit_code == 1
     assert capsys.readouterr().out.count("does not agree with the events.") == len(demo.SHOWN)
+
+
+def test_the_demo_for_machines(folder, capsys):
+    demo.show_demo(seed=3, repeats=2, as_json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert [each["title"] for each in found] == [scenario.title for scenario in demo.SHOWN]
+    for each, scenario in zip(found, demo.SHOWN):
+        assert (each["ok"], each["rebuilt"], len(each["splits"])) == (True, True, scenario.periods)
+        assert all(sum(split.values()) == pytest.approx(scenario.budget) for split in each["splits"])
+        assert each["earned"][0] == {"policy": "knowing the best split", "mean": scenario.possible, "error": None}

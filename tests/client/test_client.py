@@ -801,3 +801,22 @@ def test_a_process_made_by_fork_has_connections_of_its_own(client):
     assert near.recv() == (client.names(), [False])
     process.join()
     assert connections(client._transport) == [parents]  # the child closed its copy, and not the connection
+
+
+def test_bounds_as_text_and_totals_so_far_over_the_wire(client):
+    campaign = client.create("so far", ("a", "b"), budget=5000, unit="EUR", every="week", outcome_unit="orders",
+                             policy="Uniform", b=0.5, sigma=1.0, minimum={"a": "5%"})  # fmt: skip
+    campaign.bound_arm("b", maximum="3000 EUR")
+    campaign.add_arm("c", "0.05", "10%")
+    assert [(arm.minimum, arm.maximum) for arm in campaign.arms] == [(0.05, 1.0), (0.0, 0.6), (0.05, 0.1)]
+    assert (campaign.settings.every, campaign.settings.outcome_unit) == ("week", "orders")
+    ticket = campaign.split().ticket
+    campaign.record(ticket, {"a": 1.0}, provisional=True)
+    campaign.record(ticket, {"a": 2.0}, provisional=True)
+    status = campaign.status()
+    assert (status.provisional_tickets, status.returned) == ((ticket,), 2.0)
+    assert campaign.history()[0].state == "provisional"
+    campaign.close(ticket)
+    assert campaign.status().provisional_tickets == ()
+    with pytest.raises(ap.InvalidValue, match="The smallest share of 'a' must be a percentage"):
+        campaign.bound_arm("a", "much")

@@ -17,6 +17,7 @@ import yaml
 
 import apportion as ap
 from apportion.campaigns.settings import Settings
+from apportion.cli.app import GROUPS
 from apportion.cli.app import app as command_line
 
 ROOT = Path(__file__).parents[2]
@@ -57,8 +58,18 @@ def test_every_command_and_every_option_is_on_the_page_of_commands():
                 assert all(f"`{name}`" in sections[path] for name in parameter.opts), (path, parameter.name)
 
 
-def test_every_command_has_a_group_of_its_own():
-    assert "## More" not in page("reference/commands.md"), "name the new command in COMMAND_GROUPS of generate.py"
+def test_the_page_of_commands_has_the_groups_of_the_help():
+    assert re.findall(r"^## (.*)$", page("reference/commands.md"), re.M) == list(GROUPS)
+
+
+def test_every_command_can_speak_to_machines():
+    silent = [
+        path
+        for path, command in every_command()
+        if not getattr(command, "no_args_is_help", False)
+        and not any("--json" in each.opts for each in command.params)
+    ]
+    assert silent == []
 
 
 @pytest.mark.parametrize("path", [path for path, _ in every_command()])
@@ -108,7 +119,7 @@ def test_every_setting_is_on_the_page_of_settings():
     options = {parameter.name for parameter in dict(every_command())["apportion new"].params}
     assert (given | set(Settings._fields)) - described == set()
     assert described - given - set(Settings._fields) == set()
-    assert options - described == {"json", "help"} & options
+    assert options - described == {"json", "help", "example"} & options
 
 
 # Environment
@@ -247,7 +258,7 @@ def test_formulas_are_mathml_and_none_is_left_as_tex(site):
 
 def test_public_names_can_be_found_on_the_site(site):
     reader = Addresses()
-    for name in ("python", "policies", "simulation", "mathematics"):
+    for name in ("python", "policies", "published", "simulation", "mathematics"):
         reader.feed((site / "reference" / f"{name}.html").read_text(encoding="utf-8"))
     missing = [
         name

@@ -69,3 +69,12 @@ def test_it_is_short_and_says_how_to_run_it(name):
 def test_every_script_is_tested():
     scripts = {path.stem for path in EXAMPLES.glob("*.py")} - {"my_policy"}  # tests/simulation/test_user_code.py
     assert scripts == set(SCRIPTS)
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
+def test_every_sweep_can_be_run_and_says_how(path):
+    from apportion.simulation.definition import read_definition
+
+    definition = read_definition(path)
+    assert all(len(plan.policies) > 1 for plan in definition.plans)
+    assert f"apportion simulate examples/{path.name}" in path.read_text(encoding="utf-8")

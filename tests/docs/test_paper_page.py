@@ -123,3 +123,14 @@ def test_what_the_theory_page_says_of_auto_was_measured():
             growth = max(row["growth"] for row in rows if ("σ=5" in row["world"], row["b"] > 0.5) == (noisy, above))
             assert f"T^{{{growth:.2f}}}" in told
     assert f"run had {max(row['run_growth'] for row in rows):.2f}" in " ".join(told.split())
+
+
+def test_the_speed_of_the_dashboard_on_its_page_is_what_was_measured():
+    page = " ".join((ROOT / "docs" / "performance.md").read_text(encoding="utf-8").split())
+    same, results, first, chart, many, size = (
+        figure("pages", what) for what in ("  nothing", "  after a split and", "page of 1,000", "  its chart, first",
+                                           "page of 10,000", "  its size")
+    )  # fmt: skip
+    assert f"takes {same:.2f} s while nothing changes, {results:.2f} s after new results and {first:.2f} s" in page
+    assert f"its chart takes {chart:.1f} s the first time" in page
+    assert f"takes {many:.2f} s and has {size:.2f} MB" in page

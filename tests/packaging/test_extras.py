@@ -73,12 +73,12 @@ def command(names, *arguments):
         ),
         (
             "matplotlib",
-            ("leaderboard", "--quick", "--out", "board"),
+            ("study", "leaderboard", "--quick", "--out", "board"),
             "`--out` needs matplotlib: pip install 'apportion[plot]'.",
         ),
         (
             "matplotlib",
-            ("robustness", "--quick", "--out", "trouble"),
+            ("study", "robustness", "--quick", "--out", "trouble"),
             "`--out` needs matplotlib: pip install 'apportion[plot]'.",
         ),
         (
@@ -91,7 +91,7 @@ def command(names, *arguments):
             ("backtest", "history.parquet"),
             "The Parquet file 'history.parquet' needs pyarrow: pip install 'apportion[parquet]'.",
         ),
-        ("matplotlib", ("reproduce", "--quick"), "A picture needs matplotlib: pip install 'apportion[plot]'."),
+        ("matplotlib", ("study", "paper", "--quick"), "A picture needs matplotlib: pip install 'apportion[plot]'."),
         (
             "psycopg",
             ("campaigns", "--db", "postgresql://nobody@localhost/none"),
@@ -209,5 +209,6 @@ def test_the_extras_are_those_of_the_package():
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     for extra, names in optional.EXTRAS.items():
         brought = {re.split(r"[\[<>=]", line)[0].replace("-", "_") for line in declared[extra]}
+        brought = {"sklearn" if name == "scikit_learn" else name for name in brought}  # as it is imported
         assert brought - {"httptools", "uvloop"} == set(names), extra  # these two only make the service quicker
     assert set(optional.PURPOSES) == set(optional.EXTRAS) <= set(declared)

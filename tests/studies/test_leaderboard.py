@@ -177,7 +177,7 @@ def test_a_case_that_no_policy_can_reach_is_counted_as_such(tmp_path):
 
 def test_the_command_plays_a_fresh_suite_and_writes_its_page(tmp_path, monkeypatch):
     monkeypatch.setattr("apportion.cli.studies.fresh_suite", lambda seed: fresh_suite(seed, 2))
-    asked = ["leaderboard", "--fresh", "3", "--quick", "--workers", "1", "--json", "--out", str(tmp_path)]
+    asked = ["study", "leaderboard", "--fresh", "3", "--quick", "--workers", "1", "--json", "--out", str(tmp_path)]
     found = CliRunner().invoke(app, asked)
     assert found.exit_code == 0, found.output
     rows = json.loads(found.stdout)
@@ -192,12 +192,12 @@ def test_the_command_plays_concave_worlds_and_the_page_has_them(tmp_path, monkey
     monkeypatch.setattr("apportion.cli.studies.drawn_cases", lambda seed: drawn_cases(seed, 1))
     few = {"Uniform": ap.Uniform(), "EpsilonGreedy": Informed(ap.EpsilonGreedy)}
     monkeypatch.setattr("apportion.studies.leaderboard.run.concave_contestants", lambda: few)
-    asked = ["leaderboard", "--concave", "--fresh", "2", "--quick", "--workers", "1", "--out", str(tmp_path)]
+    asked = ["study", "leaderboard", "--concave", "--fresh", "2", "--quick", "--workers", "1", "--out", str(tmp_path)]
     found = CliRunner().invoke(app, asked)
     assert found.exit_code == 0, found.output
     page = (tmp_path / "leaderboard.md").read_text()
     assert "## Fresh concave worlds" in page
-    assert "apportion leaderboard --concave --quick --fresh 2 --seed 1" in page
+    assert "apportion study leaderboard --concave --quick --fresh 2 --seed 1" in page
     assert "| Uniform |" in page
     assert set(concave_contestants()) >= {"Auto", "Recommended", "Matching", "Uniform"}
 

@@ -194,13 +194,13 @@ def test_the_key_follows_the_code_that_counts():
 
 def test_the_command_writes_the_report_and_says_where(folder, monkeypatch):
     monkeypatch.setattr("apportion.studies.paper.QUICK", SIZES)
-    found = CliRunner().invoke(app, ["reproduce", "--quick", "--out", str(folder), "--json"])
+    found = CliRunner().invoke(app, ["study", "paper", "--quick", "--out", str(folder), "--json"])
     assert found.exit_code == 0
     files = json.loads(found.stdout)
     assert Path(files["markdown"]).is_file()
     assert Path(files["html"]).is_file()
     assert set(files["seconds"]) == {section.name for section in SECTIONS}
-    for_people = CliRunner().invoke(app, ["reproduce", "--quick", "--out", str(folder)])
+    for_people = CliRunner().invoke(app, ["study", "paper", "--quick", "--out", str(folder)])
     assert "report.html" in for_people.stdout.replace("\n", "")
 
 

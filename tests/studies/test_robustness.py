@@ -170,13 +170,13 @@ def test_the_command(tmp_path, monkeypatch):
     monkeypatch.setattr("apportion.cli.studies.QUICK_RUNS", 2)
     runner = CliRunner()
     out = tmp_path / "robustness"
-    result = runner.invoke(app, ["robustness", "--quick", "--json", "--out", str(out)])
+    result = runner.invoke(app, ["study", "robustness", "--quick", "--json", "--out", str(out)])
     assert result.exit_code == 0, result.output
     rows = json.loads(result.stdout)
     assert len(rows) == len(WORLDS) * len(POLICIES) * len(VIOLATIONS)
     assert all(row["apart_from_allocator"] < 1e-8 for row in rows)
     assert (out / "robustness.png").stat().st_size > 10_000
-    assert f"Made by `apportion robustness --quick --seed 2 --out {out}`" in out.with_suffix(".md").read_text()
+    assert f"Made by `apportion study robustness --quick --seed 2 --out {out}`" in out.with_suffix(".md").read_text()
 
 
 def test_by_the_paper_is_one_sigma_and_returns_in_proportion():
@@ -192,15 +192,15 @@ def test_the_page_has_the_concave_worlds_too(tmp_path, monkeypatch):
     monkeypatch.setattr("apportion.cli.studies.drawn_cases", lambda seed: drawn_cases(seed, 1))
     monkeypatch.setattr("apportion.studies.robustness.paper_law.believers", lambda: few)
     out = tmp_path / "robustness"
-    asked = ["robustness", "--concave", "--fresh", "2", "--quick", "--workers", "1", "--out", str(out)]
+    asked = ["study", "robustness", "--concave", "--fresh", "2", "--quick", "--workers", "1", "--out", str(out)]
     assert CliRunner().invoke(app, asked).exit_code == 0
     assert not out.with_suffix(".md").exists()
     (out / "data.json").write_text((DOCS / "robustness" / "data.json").read_text(encoding="utf-8"))
     assert CliRunner().invoke(app, asked).exit_code == 0
     page = out.with_suffix(".md").read_text(encoding="utf-8")
     assert "## The same in worlds drawn at random" in page
-    assert "apportion robustness --concave --quick --fresh 2 --seed 2" in page
-    alone = CliRunner().invoke(app, ["robustness", "--fresh", "2"])
+    assert "apportion study robustness --concave --quick --fresh 2 --seed 2" in page
+    alone = CliRunner().invoke(app, ["study", "robustness", "--fresh", "2"])
     assert isinstance(alone.exception, ap.InvalidValue)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fastapi.testclient import TestClient
 from tests.cli.commands import run
 
 import apportion as ap
@@ -13,7 +14,9 @@ from apportion.campaigns.health import first_ticket
 from apportion.campaigns.report import campaign_page
 from apportion.campaigns.tables import status_rows
 from apportion.client import rebuild
+from apportion.web.app import create_app
 from apportion.web.pages.campaign import leading
+from apportion.web.pages.setting_fields import current_fields
 
 ARMS = ("search", "social")
 
@@ -127,9 +130,35 @@ def test_nobody_is_surer_of_the_best_arm_than_moving_returns_allow(sqlite):
     status = campaign.status()
     assert next((finding.kind, finding.severity) for finding in status.health.findings) == ("drift", "warning")
     assert status.arms[0].belief.probability_best > 0.999
-    assert status.most_sure == 0.95
-    assert [row[-1] for row in status_rows(status).rows] == [">95%", "<5%", ""]
-    assert leading(status).chance == ">95%"
+    assert status.most_sure == 0.9
+    assert [row[-1] for row in status_rows(status).rows] == [">90%", "<10%", ""]
+    assert leading(status).chance == ">90%"
+    assert status.doubts == ("Returns move over time", "Some arms vary much more than others")
+    unchecked = campaign.status(health=False)
+    assert (unchecked.most_sure, unchecked.doubts) == (0.95, ())
+    page = TestClient(create_app(sqlite), base_url="http://127.0.0.1").get("/campaigns/moving").text
+    assert '&gt;90% likely the best; <a href="#health" data-testid="doubt">in doubt</a>' in page
+    told = "returns move over time; some arms vary much more than others"
+    assert f'Ranges and chances may be wrong: <a href="#health">{told}</a>.' in page
+    assert "&gt;99.9%" not in page
+
+
+def test_what_is_learned_is_no_value_of_a_field_and_statistics_stand_behind_a_click(bent, sqlite):
+    auto = ap.Campaign.create("auto", ARMS, budget=400, unit="EUR", db=sqlite)
+    auto.import_history(Path(sqlite).parent / "history.csv")
+
+    def exponent(campaign):
+        return next(field for field in current_fields(campaign.status()) if field.name == "c")
+
+    assert exponent(bent).value == "1"
+    assert exponent(auto).value == ""
+    assert exponent(auto).placeholder.startswith("learned: ")
+    page = TestClient(create_app(sqlite), base_url="http://127.0.0.1").get("/campaigns/auto").text
+    before, behind = page.split('<details id="statistics"')
+    assert 'name="growth"' in before
+    assert 'name="half_life"' in behind
+    auto.change(c=0.7)
+    assert float(exponent(auto).value) == 0.7
 
 
 def test_too_many_arms_are_not_read():

@@ -15,6 +15,7 @@ from fastapi.testclient import TestClient
 
 from apportion._common.tables import FileContent
 from apportion.campaigns.campaign import Campaign
+from apportion.campaigns.examples import EXAMPLES
 from apportion.campaigns.importing import import_history
 from apportion.campaigns.settings import SETTINGS
 from apportion.campaigns.state import CampaignState
@@ -285,16 +286,10 @@ def test_settings_change_only_where_something_else_was_typed(client, ads):
 
 
 def test_returns_that_diminish_and_a_noise_level_per_arm(client, db):
-    form = {"action": "create", "name": "bent", "budget": "100", "unit": "EUR", "choice": "half", "c": "0.6",
-            "policy": "Recommended", "sigma": "a=4, b=0.5", "centre": "1"}  # fmt: skip
-    rows = {"arm": ["a", "b"], "minimum": ["", ""], "maximum": ["", ""]}
-    wrong = post(client, "/new", **{**form, **rows, "sigma": "a=4"})
-    assert "`sigma` must be a number, or one for each arm; got none for 'b'." in error_of(wrong).replace(
-        "sigma", "`sigma`", 1
-    )
-    assert "as returns diminish" in words(post(client, "/new", **{**form, **rows, "action": "preview"}))
-    assert post(client, "/new", **{**form, **rows}).status_code == 200
-    made = Campaign.open("bent", db)
+    made = Campaign.create("bent", ("a", "b"), budget=100, unit="EUR", policy="Recommended", b=0.5, sigma=1.0, db=db)
+    wrong = post(client, "/campaigns/bent/settings", c="0.6", sigma="a=4")
+    assert "sigma must be a number, or one for each arm; got none for 'b'." in error_of(wrong)
+    assert post(client, "/campaigns/bent/settings", c="0.6", sigma="a=4, b=0.5").status_code == 200
     assert (made.settings.c, made.settings.sigma) == (0.6, {"a": 4.0, "b": 0.5})
     made.record(made.split().ticket, {"a": 30.0, "b": 20.0})
     page = client.get("/campaigns/bent")
@@ -342,7 +337,7 @@ def test_settings_that_are_emptied_are_said_to_be_learned(client, db):
     ],
 )
 def test_the_level_of_intervals_is_a_percentage_on_every_page(client, ads, db, typed, sentence):
-    fields = {"name": "spring", "budget": "1200", "choice": "unsure", **arms("a", "b")}
+    fields = {"name": "spring", "budget": "1200", **arms("a", "b")}
     for path, form in (("/campaigns/ads/settings", {}), ("/new", {"action": "create", **fields})):
         wrong = post(client, path, level=typed, **form)
         assert wrong.status_code == 422
@@ -356,19 +351,18 @@ def test_the_same_level_is_typed_shown_and_said_on_every_page(client, ads, db):
     page = post(client, "/campaigns/ads/settings", level="99,9 %")
     assert "Saved: level 99.9%." in words(page)
     assert re.search(r'name="level" value="99.9"', page.text)
-    fields = {"name": "spring", "budget": "1200", "choice": "unsure", **arms("a", "b")}
+    fields = {"name": "spring", "budget": "1200", **arms("a", "b")}
     post(client, "/new", action="create", level="99.9", **fields)
     assert ads.settings.level == Campaign.open("spring", db).settings.level == 0.999
 
 
 def test_every_setting_has_a_field_on_the_page_of_a_new_campaign(client, db):
     page = client.get("/new").text
-    for name in SETTINGS.keys() - {
-        "minimise",
-        "pinned",
-    }:  # `aim`, and the same share twice
+    for name in SETTINGS.keys() - {"minimise", "pinned", "b", "c", "sigma"}:  # `aim`, the same share twice; learned
         assert f'name="{name}"' in page, name
-    fields = {"name": "spring", "budget": "1200", "choice": "unsure", **arms("a", "b")}
+    for name in ("b", "c", "sigma"):
+        assert f'name="{name}"' not in page, name
+    fields = {"name": "spring", "budget": "1200", **arms("a", "b")}
     post(client, "/new", action="create", window="12", robust="trimmed", seed="5", policy="auto", **fields)
     made = Campaign.open("spring", db).settings
     assert (made.window, made.robust, made.seed, made.level) == (12, True, 5, 0.95)
@@ -385,7 +379,7 @@ def test_limits_are_typed_on_both_pages_and_an_empty_field_is_no_limit(client, d
     page = client.get("/new").text
     assert 'name="growth" value="2"' in page
     assert 'name="change" value=""' in page
-    fields = {"name": "spring", "budget": "1200", "choice": "unsure", **arms("a", "b")}
+    fields = {"name": "spring", "budget": "1200", **arms("a", "b")}
     post(client, "/new", action="create", growth="", change="10", **fields)
     spring = Campaign.open("spring", db)
     assert (spring.settings.growth, spring.settings.change) == (None, 0.1)
@@ -610,13 +604,19 @@ def arms(*names):
 
 
 def test_the_wizard_begins_a_campaign(client, db):
-    fields = {"name": "spring", "budget": "1200", "unit": "kits", "whole": "1", "choice": "more", "swing": "100"}
+    fields = {"name": "spring", "budget": "1200", "unit": "kits", "whole": "1", "swing": "100",
+              "outcome_unit": "positive tests", "every": "day"}  # fmt: skip
     rows = {"arm": ["a", "", "b"], "minimum": ["10", "", ""], "maximum": ["", "", "80"]}
     page = post(client, "/new", action="create", **fields, **rows)
     assert "Campaign spring is begun." in words(page)
     made = Campaign.open("spring", db)
-    assert (made.settings.b, made.settings.step, made.settings.unit) == (0.75, 1.0, "kits")
-    assert made.settings.sigma == pytest.approx(100 / 600**0.75)
+    assert (made.settings.step, made.settings.unit) == (1.0, "kits")
+    assert (made.settings.outcome_unit, made.settings.every) == ("positive tests", "day")
+    assert made.settings.assumed == ("b", "sigma")
+    page = client.get("/campaigns/spring")
+    assert "Budget per day 1,200 kits" in words(page)
+    assert "Came back (positive tests)" in words(page)
+    assert "<option selected>day</option>" in page.text
     assert [(arm.name, arm.minimum, arm.maximum) for arm in made.arms] == [("a", 0.1, 1.0), ("b", 0.0, 0.8)]
     again = post(client, "/new", action="create", **fields, **rows)
     assert again.status_code == 409
@@ -625,10 +625,9 @@ def test_the_wizard_begins_a_campaign(client, db):
 
 def test_the_wizard_left_alone_splits_as_the_command_line_does(client, db):
     page = client.get("/new")
-    chosen = re.findall(r'name="choice" value="(\w+)" checked', page.text)
-    assert chosen == ["unsure"]
+    assert "σ" not in words(page)
     names = ("search", "social", "video")
-    post(client, "/new", action="create", name="page", budget="5000", choice=chosen[0], **arms(*names))
+    post(client, "/new", action="create", name="page", budget="5000", **arms(*names))
     line = [sys.executable, "-m", "apportion", "new", "line", "--arms", ",".join(names), "--budget", "5000"]
     subprocess.run(line, env={**os.environ, "APPORTION_DB": str(db)}, check=True, capture_output=True)
     shares = []
@@ -644,12 +643,12 @@ def test_the_wizard_left_alone_splits_as_the_command_line_does(client, db):
 def test_the_wizard_says_what_cannot_be_changed_and_speaks_of_any_unit(client):
     said = words(client.get("/new"))
     assert "Names, the kind of outcome and the seed stay as they are" in said
-    assert "Does half the amount tell you half as much?" in said
+    assert "How much results vary is learned from them: nobody asks you." in said
     assert "money" not in said
 
 
-def test_who_is_not_sure_of_b_leaves_it_to_be_learned(client, db):
-    fields = {"name": "spring", "budget": "1000", "choice": "unsure", "swing": "100", **arms("a", "b")}
+def test_how_results_vary_is_left_to_be_learned(client, db):
+    fields = {"name": "spring", "budget": "1000", "swing": "100", **arms("a", "b")}
     assert "against splitting evenly" in words(post(client, "/new", action="preview", **fields))
     page = post(client, "/new", action="create", **fields)
     made = Campaign.open("spring", db)
@@ -702,17 +701,16 @@ def test_what_was_given_is_not_called_learned_and_notes_say_what_to_press_here(c
         ({"arm": ["", ""], "minimum": ["", ""], "maximum": ["", ""]}, "At least one arm"),
         ({"arm": ["a", "a"], "minimum": ["", ""], "maximum": ["", ""]}, "'a'"),
         ({"arm": ["a", "b"], "minimum": ["70", "60"], "maximum": ["", ""]}, "1"),
-        ({"choice": "exact", "b": "two"}, "B must be a number"),
-        ({"choice": "history"}, "There is no history yet"),
-        ({"choice": "?"}, "Choose an answer"),
+        ({"every": "fortnight"}, "every must be one of 'day', 'week', 'month'; got 'fortnight'."),
+        ({"swing": "much"}, "The swing of an outcome must be a number"),
     ],
 )
 def test_a_wrong_answer_in_the_wizard_begins_nothing_and_keeps_what_was_typed(client, db, change, sentence):
-    fields = {"name": "spring", "budget": "1200", "choice": "half", "swing": "31.25", **arms("a", "b"), **change}
+    fields = {"name": "spring", "budget": "1200", "swing": "31.25", **arms("a", "b"), **change}
     page = post(client, "/new", action="create", **fields)
     assert page.status_code == 422
     assert sentence in error_of(page)
-    assert 'value="31.25"' in page.text
+    assert f'value="{fields["swing"]}"' in page.text
     assert Campaign.names(db) == ()
 
 
@@ -726,20 +724,14 @@ def history(rows=80, seed=5):
     return "\n".join(lines).encode()
 
 
-def test_the_wizard_measures_b_from_a_history_and_starts_with_it(client, db, tmp_path):
+def test_the_wizard_starts_with_a_history(client, db, tmp_path):
     file = {"history": ("past.csv", history(), "text/csv")}
-    page = post(client, "/new", action="fit", choice="half", **arms("", ""), files=file)
-    assert page.status_code == 200
-    assert "past.csv says: b = 0.7" in words(page)
-    assert "95% interval" in words(page)
+    page = post(client, "/new", action="look", **arms("", ""), files=file)
     assert re.findall(r'name="arm"[^>]*value="([^"]*)"', page.text) == ["north", "south"]
-    fitted = html.unescape(re.search(r'name="fitted" value="([^"]*)"', page.text)[1])
-    fields = {"name": "measured", "budget": "100", "choice": "history", "fitted": fitted, **arms("north", "south")}
-    lost = post(client, "/new", action="create", take_in="1", **fields)
-    assert "choose it again" in error_of(lost)
+    fields = {"name": "past", "budget": "100", **arms("north", "south")}
     page = post(client, "/new", action="create", take_in="1", **fields, files=file)
     assert "160 rows of past.csv were taken in" in words(page)
-    made = Campaign.open("measured", db)
+    made = Campaign.open("past", db)
     assert made.beliefs().leader == "north"
     # As on the command line, where `import` takes in the same file.
     assert (made.settings.policy, made.settings.assumed) == ("Auto", ("b", "sigma"))
@@ -750,21 +742,41 @@ def test_the_wizard_measures_b_from_a_history_and_starts_with_it(client, db, tmp
     assert made.beliefs().learned.sentence in words(page)
 
 
-@pytest.mark.parametrize("more", [{"take_in": "1", "fix": "1"}, {"fix": "1"}, {"take_in": "1", "policy": "Odds"}])
-def test_measured_b_and_sigma_are_kept_where_that_is_wanted_or_nothing_else_could_know_them(client, db, more):
-    file = {"history": ("past.csv", history(), "text/csv")}
-    page = post(client, "/new", action="fit", choice="unsure", **arms("", ""), files=file)
-    fitted = html.unescape(re.search(r'name="fitted" value="([^"]*)"', page.text)[1])
-    fields = {"name": "kept", "budget": "100", "choice": "history", "fitted": fitted, **arms("north", "south")}
-    assert "goes on learning b and σ" in words(page)
-    post(client, "/new", action="create", **fields, **more, files=file)
-    settings = Campaign.open("kept", db).settings
-    measured = json.loads(fitted)
-    assert (settings.b, settings.sigma, settings.assumed) == (measured["b"], measured["sigma"], ())
+@pytest.mark.parametrize("key", EXAMPLES)
+def test_a_worked_example_fills_the_form_and_brings_its_history(client, db, key):
+    example = EXAMPLES[key]
+    assert f'href="/new?example={key}"' in client.get("/new").text
+    page = client.get(f"/new?example={key}")
+    assert f"The history of the example is here already: {example.periods} {example.every}s" in words(page)
+    assert re.findall(r'name="arm"[^>]*value="([^"]*)"', page.text) == list(example.arms)
+    assert f"{example.periods * len(example.arms)} rows, {example.periods} dates in date order" in words(page)
+    form = {
+        name: html.unescape(value)
+        for name, value in re.findall(r'<input[^>]* name="(\w+)"[^>]* value="([^"]*)"', page.text)
+    }
+    sent = {name: form[name] for name in ("example", "name", "budget", "unit", "outcome_unit", "take_in")}
+    sent |= {"every": example.every, **arms(*example.arms)}
+    look = post(client, "/new", action="look", **sent)
+    assert f'name="looked" value="{example.file}"' in look.text
+    page = post(client, "/new", action="create", **sent)
+    assert f"Campaign {example.title} is begun" in words(page)
+    made = Campaign.open(example.title, db)
+    assert (made.period, made.settings.outcome_unit, made.settings.every) == (
+        example.periods, example.outcome_unit, example.every,
+    )  # fmt: skip
+    assert made.beliefs().leader == max(example.rates, key=example.rates.get)
+
+
+def test_an_example_without_its_history_and_one_that_is_unknown(client, db):
+    fields = {"name": "mine", "budget": "100", "example": "hours", **arms("x", "y")}
+    post(client, "/new", action="create", **fields)
+    assert Campaign.open("mine", db).period == 0
+    assert 'name="example"' not in client.get("/new?example=%3Cb%3E").text
+    assert post(client, "/new", action="create", **{**fields, "name": "other", "example": "?"}).status_code == 200
 
 
 def test_one_is_not_many(client, db):
-    fields = {"name": "one", "budget": "100", "choice": "unsure", "take_in": "1", **arms("north", "south")}
+    fields = {"name": "one", "budget": "100", "take_in": "1", **arms("north", "south")}
     file = {"history": ("past.csv", b"date,arm,amount,outcome\n1,north,10,12\n", "text/csv")}
     page = post(client, "/new", action="create", **fields, files=file)
     assert "and 1 row of past.csv was taken in, as 1 split." in words(page)
@@ -773,13 +785,13 @@ def test_one_is_not_many(client, db):
 
 
 def test_a_history_that_cannot_be_read_is_told_in_the_wizard(client, db):
+    fields = {"name": "n", "budget": "1", "take_in": "1", **arms("x")}
     for content, sentence in ((b"a,b\n1,2\n", "are needed"), (b"\xff\xfe\x00", "not a text file"), (b"", "is empty")):
-        page = post(client, "/new", action="fit", **arms("x"), files={"history": ("p.csv", content, "text/csv")})
+        page = post(client, "/new", action="create", **fields, files={"history": ("p.csv", content, "text/csv")})
         assert page.status_code == 422
         assert sentence in error_of(page)
-    assert "Choose a file" in error_of(post(client, "/new", action="fit", **arms("x")))
-    junk = post(client, "/new", action="create", name="n", budget="1", choice="history", fitted="[1", **arms("x"))
-    assert "There is no history yet" in error_of(junk)
+    assert "Choose a file" in error_of(post(client, "/new", action="look", **arms("x")))
+    assert Campaign.names(db) == ()
 
 
 def test_a_spreadsheets_file_is_taken_as_meant_or_refused_in_the_wizard(client, db):
@@ -787,22 +799,20 @@ def test_a_spreadsheets_file_is_taken_as_meant_or_refused_in_the_wizard(client, 
     for week in range(1, 9):
         rows += [f"2026-W{week:02d};{arm};{week}.{week}50;{week}.{week * 7 % 10}00" for arm in ("x", "y")]
     doubtful, clear = "\n".join(rows), "\n".join([*rows, "2026-W09;x;950,5;800"])
-    fields = {"name": "spring", "budget": "1200", "choice": "half", "take_in": "1", **arms("x", "y")}
-    for action in ("fit", "create"):
-        file = {"history": ("spend.csv", doubtful.encode(), "text/csv")}
-        page = post(client, "/new", action=action, **fields, files=file)
-        assert "'1.150'" in error_of(page)
-        assert "can be read in two ways, as 1150 or as 1.15" in error_of(page)
-        page = post(client, "/new", action=action, **fields, files={"history": ("odd.csv", b"d\0j\xe0", "text/csv")})
-        sentence = "The file 'odd.csv' is not a text file, a workbook (.xlsx) or a Parquet file."
-        assert error_of(page) == f"Not done. {sentence}"
+    fields = {"name": "spring", "budget": "1200", "take_in": "1", **arms("x", "y")}
+    file = {"history": ("spend.csv", doubtful.encode(), "text/csv")}
+    page = post(client, "/new", action="create", **fields, files=file)
+    assert "'1.150'" in error_of(page)
+    assert "can be read in two ways, as 1150 or as 1.15" in error_of(page)
+    page = post(client, "/new", action="create", **fields, files={"history": ("odd.csv", b"d\0j\xe0", "text/csv")})
+    sentence = "The file 'odd.csv' is not a text file, a workbook (.xlsx) or a Parquet file."
+    assert error_of(page) == f"Not done. {sentence}"
     assert Campaign.names(db) == ()
     post(client, "/new", action="create", **fields, files={"history": ("spend.csv", clear.encode(), "text/csv")})
     assert [line.amount for line in Campaign.open("spring", db).history()][::16] == [1150, 950.5]
     fields |= {"name": "autumn", "decimal": "comma"}
     file = {"history": ("spend.csv", doubtful.encode(), "text/csv")}
-    page = post(client, "/new", action="fit", **fields, files=file)
-    assert "spend.csv says: b =" in words(page)
+    page = post(client, "/new", action="look", **fields, files=file)
     assert '<option value="comma" selected>' in page.text
     post(client, "/new", action="create", **fields, files=file)
     assert Campaign.open("autumn", db).history()[0].amount == 1150
@@ -818,7 +828,7 @@ CHOSEN = {"column_date": "Day", "column_arm": "Channel", "column_amount": "Cost"
 def test_a_file_is_shown_before_it_is_taken_in(client, db):
     file = {"history": ("spend.csv", SPEND.encode("cp1252"), "text/csv")}
     assert 'name="take_in" value="1" checked' in client.get("/new").text  # to start with it is what most want
-    page = post(client, "/new", action="look", choice="unsure", **arms("", ""), files=file)
+    page = post(client, "/new", action="look", **arms("", ""), files=file)
     assert page.status_code == 200
     assert re.findall(r"<option selected>([^<]*)", page.text)[:4] == ["Day", "Channel", "Cost", "Sales"]
     said = words(page)
@@ -830,7 +840,7 @@ def test_a_file_is_shown_before_it_is_taken_in(client, db):
     other = post(client, "/new", action="look", column_outcome="Clicks", period="week", **arms("a"), files=file)
     assert re.findall(r"<option selected>([^<]*)", other.text)[3] == "Clicks"
     assert "4 rows, 1 week in date order" in words(other)
-    fields = {"name": "spring", "budget": "100", "choice": "unsure", "take_in": "1", "looked": "spend.csv", **CHOSEN}
+    fields = {"name": "spring", "budget": "100", "take_in": "1", "looked": "spend.csv", **CHOSEN}
     assert "choose it again" in error_of(post(client, "/new", action="create", **fields, **arms("search", "social")))
     post(client, "/new", action="create", **fields, **arms("search", "social"), files=file)
     made = Campaign.open("spring", db)
@@ -909,7 +919,7 @@ def test_the_wizard_adds_a_row_without_javascript(client):
 
 
 def test_the_preview_plays_fifty_periods_in_the_page(client, db):
-    fields = {"budget": "1000", "choice": "half", "swing": "40", "centre": "1", "differences": "30"}
+    fields = {"budget": "1000", "swing": "40", "centre": "1", "differences": "30"}
     page = post(client, "/new", action="preview", **fields, **arms("a", "b", "c"))
     assert page.status_code == 200
     data = json.loads(html.unescape(re.search(r'id="preview-data">(.*?)</script>', page.text, re.S)[1]))
@@ -921,21 +931,17 @@ def test_the_preview_plays_fifty_periods_in_the_page(client, db):
 
 def test_the_preview_says_what_it_took_for_granted(client, db):
     def said(**more):
-        fields = {"budget": "5000", "unit": "EUR", "choice": "unsure", "centre": "1", "differences": "30", **more}
+        fields = {"budget": "5000", "unit": "EUR", "centre": "1", "differences": "30", **more}
         page = post(client, "/new", action="preview", **fields, **arms("a", "b", "c"))
         return " ".join(re.findall(r'preview-sentence">(.*?)</p>', page.text))
 
     guess = "that of 1,667 EUR, an even part of the budget, varies by 500 here, which is a guess"
-    learned = "In these futures b is 0.5; the campaign does not know that, and learns it."
-    alone, with_swing, chosen = said(), said(swing="500"), said(swing="500", choice="more")
+    alone, with_swing = said(), said(swing="500")
     assert guess in alone
-    assert learned in alone
     assert "guess" not in with_swing
-    assert alone.startswith(with_swing.partition(learned)[0])  # the same futures
-    assert learned in with_swing
-    assert "In these futures b" not in chosen
-    assert "varies by 1,000 here" in said(centre="2", choice="half")
-    assert "b was not given: this policy takes 0.5" in said(policy="Odds")
+    assert alone.startswith(with_swing)  # the same futures
+    assert "varies by 1,000 here" in said(centre="2")
+    assert "b is" not in alone
 
 
 def test_a_preview_learns_respects_bounds_and_never_beats_knowing_the_best():

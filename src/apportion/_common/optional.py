@@ -16,6 +16,7 @@ EXTRAS = {
     "cluster": ("distributed",),
     "excel": ("openpyxl",),
     "parquet": ("pyarrow",),
+    "process": ("sklearn",),
 }
 
 # What each is for, as the sentence begins.
@@ -27,6 +28,7 @@ PURPOSES = {
     "cluster": "A Dask cluster",
     "excel": "A workbook (.xlsx)",
     "parquet": "A Parquet file",
+    "process": "A Gaussian process",
 }
 
 

@@ -44,8 +44,9 @@ def modules_reached(starts: Iterable[str], aside: Iterable[str] = ()) -> tuple[s
 
 def simulation_starts() -> tuple[str, ...]:
     """Where a simulated number comes from: the task that an engine runs, and every policy that it may run."""
-    policies = sorted(path.stem for path in (_ROOT / "policies").glob("*.py"))
-    return ("apportion.simulation.task", *(f"apportion.policies.{name}" for name in policies if name != "__init__"))
+    paths = sorted(path.relative_to(_ROOT).with_suffix("") for path in (_ROOT / "policies").rglob("*.py"))
+    policies = (".".join(path.parts) for path in paths if path.name != "__init__")
+    return ("apportion.simulation.task", *(f"apportion.{name}" for name in policies))
 
 
 def digest_of(starts: Iterable[str], aside: Iterable[str] = ()) -> str:

@@ -15,7 +15,15 @@ from apportion.allocation.beliefs import Beliefs
 from apportion.allocation.decision import Decision, plain_memory
 from apportion.allocation.limits import Limits
 from apportion.allocation.noise_levels import GivenSigma, Sigma, per_arm, sigma_by_name
-from apportion.allocation.outcomes import Amounts, Outcomes, OutcomeUpdate, budget_amount, must_agree, read_outcomes
+from apportion.allocation.outcomes import (
+    Amounts,
+    Outcomes,
+    OutcomeUpdate,
+    budget_amount,
+    must_agree,
+    read_outcomes,
+    refuse_missing,
+)
 from apportion.allocation.past import exponents_of, is_outdated, past_for, past_from_dict
 from apportion.allocation.saved_state import (
     OutdatedState,
@@ -304,19 +312,32 @@ class Allocator:
         step = self.step or None  # 0 asks for any amount
         return feasible.amounts(shares, budget, low=low, high=high, step=step, rng=self._rng, names=names)
 
-    def tell(self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None) -> None:
+    def tell(
+        self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, provisional: bool = False
+    ) -> None:
         """Record outcomes: by ticket and arm name, in parts, late, in any order.
 
         An outcome of None means that none will come ("no data"). `amounts` are what was really spent where
         that differs from the advice; the statistics use those. Telling the same again changes nothing;
         telling something else is a `Conflict`. A pandas Series will do in place of a dict.
+
+        What is `provisional` is a total so far: it counts as it is, and telling that arm again replaces it exactly,
+        until it is told without this. The ticket stays open until then.
         """
         held = self._tickets.find(ticket)
         update = read_outcomes(held, self._arms, outcomes, amounts)
+        if validation.flag("provisional", provisional):
+            refuse_missing(update, self._arms.names)
         must_agree(held, update, self._arms.names)
         self._limits.observe(held, update, self._tickets)
-        fresh = np.where(update.named & ~held.recorded, update.outcomes, math.nan)
-        self._take_in(held, update, fresh)
+        changed = (update.outcomes != held.outcomes) | (update.amounts != held.amounts)
+        replaced = held.provisional & changed
+        if replaced.any():
+            old = np.where(replaced, held.outcomes, math.nan)
+            self._past.revert(self._wide(held.amounts), self._gain(old), held.number)
+        fresh = np.where((update.named & ~held.recorded) | replaced, update.outcomes, math.nan)
+        final = held.recorded & ~held.provisional
+        self._take_in(held, update, fresh, update.named & ~final if provisional else None)
 
     def amend(self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None) -> None:
         """Correct recorded outcomes, or the `amounts` they came from: the old are taken back exactly."""
@@ -573,10 +594,11 @@ class Allocator:
         """A ticket's outcomes as the statistics take them in: what is to be made large."""
         return self._wide(-outcomes if self.minimise else outcomes)
 
-    def _take_in(self, held: Ticket, update: OutcomeUpdate, counted: Floats) -> None:
+    def _take_in(self, held: Ticket, update: OutcomeUpdate, counted: Floats, provisional: Any = None) -> None:
         self._past.update(self._wide(update.amounts), self._gain(counted), held.number)
         held.amounts, held.outcomes = update.amounts, update.outcomes
         held.recorded |= update.named
+        held.provisional = held.provisional & ~update.named if provisional is None else held.provisional | provisional
         self._tickets.settle(held)
 
 

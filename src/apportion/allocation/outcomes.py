@@ -60,9 +60,9 @@ def read_outcomes(ticket: Ticket, arms: Arms, outcomes: Outcomes, amounts: Amoun
 
 
 def must_agree(ticket: Ticket, update: OutcomeUpdate, names: tuple[str, ...]) -> None:
-    """`Conflict` where an outcome that was recorded, or the amount it came from, would become another one."""
+    """`Conflict` where an outcome that is final, or the amount it came from, would become another one."""
     changed = (update.outcomes != ticket.outcomes) & ~(np.isnan(update.outcomes) & np.isnan(ticket.outcomes))
-    conflict = ticket.recorded & (changed | (update.amounts != ticket.amounts))
+    conflict = ticket.recorded & ~ticket.provisional & (changed | (update.amounts != ticket.amounts))
     if conflict.any():
         index = int(conflict.argmax())
         has = outcome_shown(ticket.outcomes[index], "an outcome of ")
@@ -70,6 +70,14 @@ def must_agree(ticket: Ticket, update: OutcomeUpdate, names: tuple[str, ...]) ->
             f"Ticket {ticket.number} already has {has} from an amount of {written(ticket.amounts[index])} for "
             f"'{names[index]}'; use `amend` to correct it."
         )
+
+
+def refuse_missing(update: OutcomeUpdate, names: tuple[str, ...]) -> None:
+    """Of totals so far each is a number: what will not come is not provisional."""
+    missing = update.named & np.isnan(update.outcomes)
+    if missing.any():
+        name = names[int(missing.argmax())]
+        raise validation.refuse(f"outcome of '{name}'", "a number where it is provisional", None)
 
 
 def _indices(ticket: Ticket, arms: Arms, names: tuple[str, ...]) -> Any:

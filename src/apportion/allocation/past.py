@@ -27,6 +27,8 @@ def past_for(
 
     Where outliers are trimmed, returns are taken as proportional unless c is given.
     """
+    if policy.laboratory:
+        raise validation.refuse("policy", "one for live use", f"{policy.label}, which is for simulations")
     kind = policy.reads
     if not isinstance(kind, Learning):
         exponent, bend = noise_exponent_for(policy, b), return_exponent_for(policy, c)

@@ -32,6 +32,8 @@ class Split(Table):
 
     date: str | None = None
     """The date of the period, in a campaign."""
+    most_sure: float = 1.0
+    """The largest chance that reasons tell: less where the data are in doubt."""
 
     def __init__(
         self, decision: Decision, policy: Policy, beliefs: Beliefs, limited: LimitedShares | None = None
@@ -121,7 +123,7 @@ class Split(Table):
         if math.isnan(belief.mean):
             return "No outcome yet: it gets a share to be tried." if share > 0 else "No outcome yet: not its turn."
         probability = belief.probability_best
-        best = "" if math.isnan(probability) else f", {chance(probability)} likely to be the best"
+        best = "" if math.isnan(probability) else f", {chance(probability, self.most_sure)} likely to be the best"
         of, next_unit = "per unit", ""
         if self.beliefs.c < 1.0:  # what an arm is worth shows in its next unit, not only in being the best
             of = "for the first unit"

@@ -19,27 +19,30 @@ FEWEST_COMPLETED = 10
 class Ticket:
     """One split: the amount per arm, the outcomes that came (NaN: none, or no data), and which were recorded.
 
-    Its number is also its period: one split is issued in each.
+    Of these some may be `provisional`: totals so far, to be replaced. Its number is also its period: one split is
+    issued in each.
     """
 
-    __slots__ = ("amounts", "cancelled", "number", "outcomes", "recorded")
+    __slots__ = ("amounts", "cancelled", "number", "outcomes", "provisional", "recorded")
 
     def __init__(self, number: int, amounts: Floats) -> None:
         self.number = number
         self.amounts = amounts
         self.outcomes: Floats = np.full(len(amounts), math.nan)
         self.recorded = np.zeros(len(amounts), dtype=bool)
+        self.provisional = np.zeros(len(amounts), dtype=bool)
         self.cancelled = False
 
     def cancel(self) -> None:
         """Take everything back: nothing is to be spent, nothing came back, and nothing will."""
         self.amounts, self.outcomes = np.zeros(len(self.amounts)), np.full(len(self.amounts), math.nan)
         self.recorded, self.cancelled = np.zeros(len(self.amounts), dtype=bool), True
+        self.provisional = np.zeros(len(self.amounts), dtype=bool)
 
     @property
     def complete(self) -> bool:
-        """Whether every arm that got something has its outcome, or will have none."""
-        return bool((self.recorded | (self.amounts == 0.0)).all())
+        """Whether every arm that got something has its final outcome, or will have none."""
+        return bool(((self.recorded & ~self.provisional) | (self.amounts == 0.0)).all())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -49,6 +52,8 @@ class Ticket:
             "outcomes": [None if math.isnan(value) else value for value in self.outcomes.tolist()],
             "told": self.recorded.tolist(),
         }
+        if self.provisional.any():
+            state["provisional"] = self.provisional.tolist()
         return {**state, "cancelled": True} if self.cancelled else state
 
     @classmethod
@@ -57,13 +62,17 @@ class Ticket:
         ticket = cls(validation.whole("number", state["number"], low=1), np.array(state["amounts"], dtype=np.float64))
         ticket.outcomes = np.array(state["outcomes"], dtype=np.float64)
         ticket.recorded = np.array([validation.flag("told", recorded) for recorded in state["told"]], dtype=bool)
+        if "provisional" in state:
+            marks = [validation.flag("provisional", each) for each in state["provisional"]]
+            ticket.provisional = np.array(marks, dtype=bool)
         ticket.cancelled = validation.flag("cancelled", state.get("cancelled", False))
         sound = (
-            ticket.amounts.shape == ticket.outcomes.shape == ticket.recorded.shape
+            ticket.amounts.shape == ticket.outcomes.shape == ticket.recorded.shape == ticket.provisional.shape
             and 1 <= len(ticket.recorded) <= arms
             and bool((np.isfinite(ticket.amounts) & (ticket.amounts >= 0.0)).all())
             and not np.isinf(ticket.outcomes).any()
             and bool((ticket.recorded | np.isnan(ticket.outcomes)).all())
+            and not (ticket.provisional & np.isnan(ticket.outcomes)).any()
         )
         if not sound:
             raise IncompatibleState(f"The saved state is damaged: ticket {ticket.number} contradicts itself.")

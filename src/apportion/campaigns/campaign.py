@@ -16,7 +16,8 @@ from apportion.allocation.beliefs import Beliefs
 from apportion.allocation.outcomes import Amounts, Outcomes
 from apportion.allocation.split import Split
 from apportion.allocation.tickets import Ticket
-from apportion.campaigns import lifecycle, undo
+from apportion.campaigns import bounds, lifecycle, undo
+from apportion.campaigns.bounds import Bound
 from apportion.campaigns.check import Check, compare
 from apportion.campaigns.creation import (
     add_campaign,
@@ -172,20 +173,29 @@ class Campaign(CampaignVerbs):
         outcomes: Outcomes,
         amounts: Amounts | None = None,
         *,
+        provisional: bool = False,
         confirm: bool = False,
         key: Key = None,
     ) -> None:
+        so_far = {"provisional": True} if validation.flag("provisional", provisional) else {}
         with self.transactions.write() as transaction:
-            if transaction.done_before(key, "outcome", ticket, outcomes=outcomes, amounts=amounts) is not None:
+            request: dict[str, Any] = {"outcomes": outcomes, "amounts": amounts, **so_far}
+            if transaction.done_before(key, "outcome", ticket, **request) is not None:
                 return
             allocator = transaction.state.allocator
             held = transaction.state.tickets.find(ticket)
-            recorded, spent = held.recorded.copy(), held.amounts
+            final, before, spent = held.recorded & ~held.provisional, held.outcomes, held.amounts
             seen = self._seen(transaction, confirm)
-            allocator.tell(ticket, outcomes, amounts)
-            _require_likely(transaction, seen, held, held.recorded & ~recorded)
-            if (held.recorded != recorded).any() or (held.amounts != spent).any():
-                transaction.append("outcome", _outcomes_payload(outcomes, amounts), held.number, key)
+            allocator.tell(ticket, outcomes, amounts, provisional=provisional)
+            told = held.recorded & ~final & ((held.outcomes != before) | ~held.provisional)
+            if told.any() or (held.amounts != spent).any():
+                _require_likely(transaction, seen, held, told, whole=not provisional)
+                payload = _outcomes_payload(outcomes, amounts)
+                given = payload["outcomes"]
+                fresh = {arm: given[arm] for arm in given if not final[allocator.indices[arm]]}
+                if provisional and fresh:  # what is final stays so, told once more
+                    payload |= {"outcomes": fresh, **so_far}
+                transaction.append("outcome", payload, held.number, key)
 
     def amend(
         self,
@@ -226,20 +236,22 @@ class Campaign(CampaignVerbs):
                 return
             allocator = transaction.state.allocator
             held = transaction.state.tickets.find(ticket)
-            waiting = (held.amounts > 0.0) & ~held.recorded
-            missing: dict[str, float | None] = {
-                name: None for name, index in allocator.indices.items() if index < len(waiting) and waiting[index]
+            waiting = ((held.amounts > 0.0) & ~held.recorded) | held.provisional
+            last: dict[str, float | None] = {  # what is provisional is final now, and what is missing will not come
+                name: float(held.outcomes[index]) if held.provisional[index] else None
+                for name, index in allocator.indices.items()
+                if index < len(waiting) and waiting[index]
             }
-            if missing:
-                allocator.tell(ticket, missing)
-                transaction.append("outcome", {"outcomes": missing}, held.number, key)
+            if last:
+                allocator.tell(ticket, last)
+                transaction.append("outcome", {"outcomes": last}, held.number, key)
 
     def _change_arm(
         self,
         action: str,
         arm: str,
-        minimum: float | None = None,
-        maximum: float | None = None,
+        minimum: Bound | None = None,
+        maximum: Bound | None = None,
         key: Key = None,
         sigma: float | None = None,
     ) -> None:
@@ -254,9 +266,11 @@ class Campaign(CampaignVerbs):
                 new_arm_name("name", arm)
                 most_arms(len(allocator.indices) + 1)
             before = allocator.all_arms
-            transaction.state.change_arm(action, arm, minimum, maximum, sigma)
+            budget, unit = transaction.state.settings_budget, transaction.state.settings_unit
+            low, high = bounds.smallest(minimum, arm, budget, unit), bounds.largest(maximum, arm, budget, unit)
+            transaction.state.change_arm(action, arm, low, high, sigma)
             if allocator.all_arms != before:
-                options = {"minimum": minimum, "maximum": maximum, "sigma": sigma}
+                options = {"minimum": low, "maximum": high, "sigma": sigma}
                 given = {name: float(value) for name, value in options.items() if value is not None}
                 transaction.append("arm", {"action": action, "arm": arm, **given}, key=key)
 
@@ -445,13 +459,15 @@ def _outcomes_payload(outcomes: Outcomes, amounts: Amounts | None) -> dict[str, 
     return payload
 
 
-def _require_likely(transaction: Transaction, seen: SeenOutcomes | None, held: Ticket, told: Any) -> None:
+def _require_likely(
+    transaction: Transaction, seen: SeenOutcomes | None, held: Ticket, told: Any, whole: bool = True
+) -> None:
     """`Unconfirmed` where outcomes that a ticket was just told are far off: the write begins anew, without them."""
     if seen is None:
         return
     named = zip(transaction.state.allocator.indices, held.outcomes.tolist(), held.amounts.tolist(), told.tolist())
     try:
-        seen.require_likely((arm, outcome, amount) for arm, outcome, amount, new in named if new)
+        seen.require_likely(((arm, outcome, amount) for arm, outcome, amount, new in named if new), whole)
     except Unconfirmed:
         transaction.stale = True
         raise

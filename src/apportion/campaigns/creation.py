@@ -15,6 +15,7 @@ from apportion.allocation.feasible import amounts as feasible_amounts
 from apportion.allocation.noise_levels import in_order, sigma_by_name
 from apportion.allocation.outcomes import budget_amount
 from apportion.allocation.saved_state import LARGEST_SEED
+from apportion.campaigns.bounds import shares_of
 from apportion.campaigns.events import DAMAGE, Event, new_event
 from apportion.campaigns.settings import SETTINGS
 from apportion.campaigns.state import ALLOCATOR_SETTINGS, CampaignState, resolution_of
@@ -22,6 +23,7 @@ from apportion.campaigns.storage.store import Store
 from apportion.errors import ApportionError, IncompatibleState
 from apportion.policies.registry import choose_policy
 
+BOUNDS = ("minimum", "maximum", "pinned")
 LONGEST_NAME = 200  # characters of a name, of a campaign or a new arm
 MOST_ARMS = 10_000  # of a new campaign: pages, files and answers hold them all
 
@@ -65,6 +67,8 @@ def divisible_budget(budget: Any, step: float | None) -> float:
 
 def creation_payload(arms: Iterable[str], given: dict[str, Any]) -> dict[str, Any]:
     """What the event `created` holds: the options of the allocator, the settings beside it, this release."""
+    budget = divisible_budget(given["budget"], None)
+    given = given | {name: shares_of(given[name], name, budget, given["unit"]) for name in BOUNDS}
     names = tuple(new_arm_name("arms", arm) for arm in validation.arm_names("arms", arms))
     most_arms(len(names))
     sigma = in_order(sigma_by_name(given["sigma"], names), names)

@@ -6,7 +6,8 @@ from outside (`restore`) are held to it; a field that is not declared is refused
 ============  ==========================================================================================
 `created`     the options it began with
 `split`       a ticket: budget, amounts and shares by arm; what the policy remembers, where the generator stands
-`outcome`     what came back for a ticket, by arm, None for no data; amounts really spent, where they differ
+`outcome`     what came back for a ticket, by arm, None for no data; amounts really spent, where they differ;
+              `provisional` where these are totals so far, which the next `outcome` of an arm replaces
 `amended`     the same once more, corrected, with the old values beside the new
 `arm`         one arm was added, paused, resumed, removed or bounded
 `setting`     settings that changed, with the old values
@@ -143,7 +144,7 @@ PAYLOADS: dict[str, dict[str, Field]] = {
         "memory": Field(listed(remembered), False), "date": Field(date, False),
         "source": Field(one_of("import"), False),
     },
-    "outcome": {"outcomes": Field(_OUTCOMES), "amounts": Field(_AMOUNTS, False)},
+    "outcome": {"outcomes": Field(_OUTCOMES), "amounts": Field(_AMOUNTS, False), "provisional": Field(flag, False)},
     "amended": {"outcomes": Field(_OUTCOMES), "amounts": Field(_AMOUNTS, False), "old": Field(_old_values, False)},
     "arm": {
         "action": Field(one_of("add", "pause", "resume", "remove", "bound")), "arm": Field(text),
@@ -294,6 +295,7 @@ def ticket_from_events(number: int, events: Iterable[Event], indices: Mapping[st
                 for name, outcome in payload["outcomes"].items():
                     ticket.outcomes[indices[name]] = math.nan if outcome is None else outcome
                     ticket.recorded[indices[name]] = True
+                    ticket.provisional[indices[name]] = payload.get("provisional", False)
                 for name, amount in payload.get("amounts", {}).items():
                     ticket.amounts[indices[name]] = amount
     if ticket is None:

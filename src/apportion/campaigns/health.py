@@ -12,8 +12,8 @@ from apportion._common.dates import parse_date
 from apportion.campaigns.events import Event, intact, ticket_from_events
 from apportion.campaigns.settings import Settings
 from apportion.inference.fit.history import History
-from apportion.inference.health.check import LEAST_PERIODS, MOST_PERIODS, check_health
-from apportion.inference.health.findings import Handling, Health
+from apportion.inference.health.check import MOST_PERIODS, check_health
+from apportion.inference.health.findings import LEAST_PERIODS, Handling, Health
 from apportion.inference.health.observations import Observations
 from apportion.inference.history.reader import LARGEST, SMALLEST
 from apportion.inference.learned import Learned
@@ -59,7 +59,7 @@ def observations(indices: Mapping[str, int], events: Sequence[Event], first: int
         ticket = ticket_from_events(number, own, indices)
         width = len(ticket.amounts)
         spent[row, :width], outcomes[row, :width] = ticket.amounts, ticket.outcomes
-        recorded[row, :width] = ticket.recorded
+        recorded[row, :width] = ticket.recorded & ~ticket.provisional  # a total so far says little yet
         with intact(own[0].number):
             dates.append(own[0].period_date)
             for arm, amount in own[0].payload["amounts"].items():

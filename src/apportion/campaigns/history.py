@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 
 class Line(NamedTuple):
-    """One arm in one split. `state` is open, recorded, no data, amended, cancelled, or unused (nothing).
+    """One arm in one split. `state` is open, provisional (a total so far), recorded, no data, amended, cancelled, or
+    unused (nothing).
 
     `amount` is what was spent or, as long as nobody said, is to be spent; `spent` has only what is known to be spent.
     """
@@ -79,7 +80,8 @@ def _take_in(event: Event, found: dict[str, Line], dates: dict[int, str]) -> Non
             changes["spent"] = changes["amount"]
         if name in outcomes:
             value = outcomes[name]
-            changes |= {"outcome": value, "recorded": event.at, "state": "no data" if value is None else "recorded"}
+            state = "provisional" if payload.get("provisional") else "no data" if value is None else "recorded"
+            changes |= {"outcome": value, "recorded": event.at, "state": state}
         elif line.state == "unused" and changes["amount"] > 0:
             changes["state"] = "open"
         if event.kind == "amended":

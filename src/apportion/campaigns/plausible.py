@@ -39,10 +39,11 @@ class Range:
         if rate > self.most_rate:
             self.most_rate = rate
 
-    def is_far(self, size: float, rate: float) -> bool:
+    def is_far(self, size: float, rate: float, whole: bool = True) -> bool:
         """Whether both the outcome and the return per unit are ten times off; a 0 is never.
 
-        Too little is only told where outcomes were of one size so far: with noise around 0 any of them may be tiny.
+        What is not the `whole` outcome, but a total so far, is never too little. Elsewhere too little is only told
+        where outcomes were of one size so far: with noise around 0 any of them may be tiny.
         """
         if self.least < TIMES_OFF * size and size < TIMES_OFF * self.most:
             return False
@@ -50,7 +51,7 @@ class Range:
             return False
         above = size >= TIMES_OFF * self.most and rate >= TIMES_OFF * self.most_rate
         below = TIMES_OFF * size <= self.least and TIMES_OFF * rate <= self.least_rate
-        return above or (below and self.most < TIMES_OFF * self.least)
+        return above or (whole and below and self.most < TIMES_OFF * self.least)
 
 
 class SeenOutcomes:
@@ -66,7 +67,7 @@ class SeenOutcomes:
         for number, own in tickets.items():
             ticket = ticket_from_events(number, own, indices)
             for name, index in indices.items():
-                if index < len(ticket.amounts):
+                if index < len(ticket.amounts) and not ticket.provisional[index]:
                     seen.add(name, float(ticket.outcomes[index]), float(ticket.amounts[index]))
         return seen
 
@@ -90,13 +91,16 @@ class SeenOutcomes:
         together.seen = sum(each.seen for each in self._ranges.values())
         return together if together.seen >= FEWEST_SEEN else None
 
-    def require_likely(self, outcomes: Iterable[tuple[str, float, float]]) -> None:
-        """`Unconfirmed` where some of these (arm, outcome, amount) are ten times off all that was seen."""
+    def require_likely(self, outcomes: Iterable[tuple[str, float, float]], whole: bool = True) -> None:
+        """`Unconfirmed` where some of these (arm, outcome, amount) are ten times off all that was seen.
+
+        Not `whole`: these are totals so far, which may be small.
+        """
         told = []
         for arm, outcome, amount in outcomes:
             if outcome == outcome and amount > 0.0:
                 seen, size = self.range_of(arm), abs(outcome)
-                if seen is not None and seen.is_far(size, size / amount):
+                if seen is not None and seen.is_far(size, size / amount, whole):
                     bound = (
                         f"at most {readable(seen.most)}" if size > seen.most else f"at least {readable(seen.least)}"
                     )

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from apportion.allocation.beliefs import Beliefs
     from apportion.allocation.outcomes import Amounts, Outcomes
     from apportion.allocation.split import Split
+    from apportion.campaigns.bounds import Bound
     from apportion.campaigns.check import Check
     from apportion.campaigns.events import Event
     from apportion.campaigns.forecast import Forecast
@@ -44,14 +45,16 @@ class CampaignVerbs(Protocol):
         outcomes: Outcomes,
         amounts: Amounts | None = None,
         *,
+        provisional: bool = False,
         confirm: bool = False,
         key: Key = None,
     ) -> None:
         """Record outcomes: in parts, late, in any order; None means that none will come ("no data").
 
         `amounts` are what was really spent where that differs from the advice. The same again changes nothing;
-        something else is a `Conflict`: `amend` corrects. An outcome that is ten times off all that was seen is
-        `Unconfirmed`, and nothing is changed, unless you `confirm` it.
+        something else is a `Conflict`: `amend` corrects. Totals so far are `provisional`: they count as they are, the
+        ticket stays open, and what is recorded next of an arm replaces them, until it is final. An outcome ten times
+        off all that was seen is `Unconfirmed`, and nothing is changed, unless you `confirm` it.
         """
 
     def amend(
@@ -69,15 +72,15 @@ class CampaignVerbs(Protocol):
         """Take a split back that was not spent; `Conflict` where something was recorded of it."""
 
     def close(self, ticket: int, *, key: Key = None) -> None:
-        """No result will come for what is still open of a ticket."""
+        """No result will come for what is still open of a ticket; its provisional totals are final, then."""
 
     # Arms and settings
 
     def add_arm(
         self,
         name: str,
-        minimum: float = 0.0,
-        maximum: float = 1.0,
+        minimum: Bound = 0.0,
+        maximum: Bound = 1.0,
         *,
         sigma: float | None = None,
         key: Key = None,
@@ -101,17 +104,20 @@ class CampaignVerbs(Protocol):
         self._change_arm("remove", name, key=key)
 
     def bound_arm(
-        self, name: str, minimum: float | None = None, maximum: float | None = None, *, key: Key = None
+        self, name: str, minimum: Bound | None = None, maximum: Bound | None = None, *, key: Key = None
     ) -> None:
-        """Set the smallest and largest share of an arm; the same minimum and maximum fixes it."""
+        """Set the smallest and largest share of an arm; the same minimum and maximum fixes it.
+
+        A bound is a share from 0 to 1, or a text: "5%", or "250 EUR", taken as its share of the budget as it is now.
+        """
         self._change_arm("bound", name, minimum, maximum, key)
 
     def _change_arm(
         self,
         action: str,
         arm: str,
-        minimum: float | None = None,
-        maximum: float | None = None,
+        minimum: Bound | None = None,
+        maximum: Bound | None = None,
         key: Key = None,
         sigma: float | None = None,
     ) -> None:

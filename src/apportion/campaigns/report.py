@@ -14,7 +14,7 @@ from apportion.allocation.beliefs import Beliefs
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.events import now
 from apportion.campaigns.history import Line
-from apportion.campaigns.status import back_words, return_heading
+from apportion.campaigns.status import back_words, per_period, return_heading
 from apportion.campaigns.tables import Rows, estimate_rows, history_rows, setting_rows, split_rows, status_rows
 from apportion.reporting.html import Page
 
@@ -34,7 +34,9 @@ def campaign_page(campaign: Campaign) -> Page:
     settings = status.settings
     unit = settings.unit or "units"
     lines = list(campaign.history())
-    lead = f"{counted(status.period, 'split')}; the budget is {readable(settings.budget)} {unit} per period."
+    lead = (
+        f"{counted(status.period, 'split')}; the budget is {readable(settings.budget)} {unit} {per_period(settings)}."
+    )
     page = Page(campaign.name, lead=lead)
     for sentence in status.plain_notes:
         page.text(sentence)
@@ -48,7 +50,9 @@ def campaign_page(campaign: Campaign) -> Page:
     back, so_far = back_words(settings)
     page.text(f"{so_far} is {back.lower()} ÷ spent. The estimate is what splits use; the two can differ.")
     if not math.isnan(status.expected_regret):
-        page.text(f"Estimated cost of still not being sure: {readable(status.expected_regret)} per period.")
+        page.text(
+            f"Estimated cost of still not being sure: {readable(status.expected_regret)} {per_period(settings)}."
+        )
     if status.period:
         page.section("The last split")
         last = campaign.explain(status.period)

@@ -10,14 +10,15 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, TypeVar, cast, get_args, get_origin
 
 from apportion._common import validation
 
 if TYPE_CHECKING:
     from apportion.policies import Policy
 
-Kind = Literal["number", "per_arm", "whole", "flag", "text", "policy", "shares"]
+Kind = Literal["number", "per_arm", "whole", "flag", "text", "choice", "policy", "shares"]
+Every = Literal["day", "week", "month"]
 
 GROUPS = {"budget": "The budget", "arms": "The arms", "decision": "How it is decided", "past": "How the past counts"}
 
@@ -41,6 +42,7 @@ class Setting:
     above: float | None = None
     below: float | None = None
     longest: int | None = None  # characters of a text
+    options: tuple[str, ...] = ()  # what a choice is between
     percent: tuple[float, float] | None = None  # typed and shown on pages as a percentage, within these
     zero_unsets: bool = False  # on the command line 0 is None
     words: tuple[str, str] = ("no", "yes")  # what False and True are called on pages
@@ -75,6 +77,8 @@ class Setting:
             return validation.whole(self.name, value, **self.bounds)
         if self.kind == "flag":
             return validation.flag(self.name, value)
+        if self.kind == "choice":
+            return validation.choice(self.name, value, self.options)
         if self.kind == "text":
             fits = isinstance(value, str) and value.strip() and value.isprintable()
             if not fits or (self.longest is not None and len(value) > self.longest):
@@ -83,8 +87,10 @@ class Setting:
         return value
 
 
-Shares = Mapping[str, float]
-NumberOrPerArm = float | Mapping[str, float]
+PerArm = Mapping[str, float]
+Shares = Mapping[str, float | str]
+"""By arm: shares from 0 to 1, or texts as `campaigns.bounds` reads them."""
+NumberOrPerArm = float | PerArm
 Budget = Annotated[float, Setting(
     help="The budget of a period.", details="A single split can have another one: `apportion split NAME --budget X`.",
     hint="What each split divides unless you say otherwise. A period is a day, a week, a month.",
@@ -105,6 +111,17 @@ class _Changeable(TypedDict, total=False):
         help="The unit of the budget, EUR say.", hint="EUR, hours, kits.", without="only the number is shown",
         group="budget", label="Unit", example="EUR", longest=40,
     )]  # fmt: skip
+    outcome_unit: Annotated[str | None, Setting(
+        help="What came back is measured in this: orders, EUR, positive tests.",
+        hint="orders, EUR, positive tests.", without="only the number is shown",
+        group="budget", label="What comes back is measured in", noun="what comes back is measured in",
+        example="orders", longest=40,
+    )]  # fmt: skip
+    every: Annotated[Every | None, Setting(
+        help="How often the budget is split: every day, week or month.",
+        hint="Every day, week or month: what one period is.", without="it is called a period",
+        group="budget", label="How often is it split?", noun="how often it is split", example="week",
+    )]  # fmt: skip
     step: Annotated[float | None, Setting(
         help="Amounts are multiples of this; 1 for whole units, 0 for any amount.",
         without="cents where the unit is a currency, else any amount",
@@ -116,7 +133,7 @@ class _Changeable(TypedDict, total=False):
         help="How to decide: the name of a policy.",
         details="See [Policies](../explanation/policies.md). In Python also a policy of your own, over HTTP a name "
                 "or `{name, parameters}`. A new policy starts with all that is known.",
-        hint="How the split is decided. Auto is what we recommend; it alone learns b and σ.",
+        hint="How the split is decided. Auto is what we recommend: it alone learns how results vary.",
         group="decision", label="Policy", example="auto", default="auto",
     )]  # fmt: skip
     b: Annotated[float | None, Setting(
@@ -196,15 +213,16 @@ class _Fixed(TypedDict, total=False):
     )]  # fmt: skip
     minimum: Annotated[Shares | None, Setting(
         help="The smallest shares, by arm.", option="min", part_of="arms", group="arms", example={"social": 0.1},
-        details="From 0 to 1: `--min video=0.05`. Later: `apportion arms NAME bound ARM`.",
+        details="`--min video=5%`, `video=0.05` or `\"video=250 EUR\"`, which is taken as its share of the budget as "
+                "it is then. Later: `apportion arms NAME bound ARM`.",
     )]  # fmt: skip
     maximum: Annotated[Shares | None, Setting(
         help="The largest shares, by arm.", option="max", part_of="arms", group="arms", example={"search": 0.8},
-        details="From 0 to 1: `--max search=0.5`. Later: `apportion arms NAME bound ARM`.",
+        details="`--max search=50%`, as `minimum`. Later: `apportion arms NAME bound ARM`.",
     )]  # fmt: skip
     pinned: Annotated[Shares | None, Setting(
         help="Fixed shares, by arm.", option="pin", part_of="arms", group="arms",
-        details="`--pin video=0.1`. The same as an equal minimum and maximum.",
+        details="`--pin video=10%`. The same as an equal minimum and maximum.",
     )]  # fmt: skip
     seed: Annotated[int | None, Setting(
         help="The seed of everything that is drawn: the same seed and outcomes give the same splits.",
@@ -225,6 +243,8 @@ class Settings(NamedTuple):
 
     budget: float
     unit: str | None
+    outcome_unit: str | None
+    every: Every | None
     step: float | None
     minimise: bool
     policy: str
@@ -247,7 +267,7 @@ class Settings(NamedTuple):
 
 
 _KINDS: dict[Any, Kind] = {
-    (float,): "number", (float, Shares): "per_arm", (int,): "whole", (bool,): "flag", (str,): "text",
+    (float,): "number", (float, PerArm): "per_arm", (int,): "whole", (bool,): "flag", (str,): "text",
     (Shares,): "shares",
 }  # fmt: skip
 
@@ -259,11 +279,14 @@ def declared(new: Any = NewSettings, changed: Any = ChangedSettings) -> dict[str
         typed, setting = get_args(annotation)
         alternatives = tuple(each for each in get_args(typed) if each is not type(None))
         nullable = type(None) in get_args(typed)
+        picked = alternatives[0] if nullable and len(alternatives) == 1 else typed
+        between = get_args(picked) if get_origin(picked) is Literal else ()
         found[name] = dataclasses.replace(
             setting,
             name=name,
             noun=setting.noun or f"the {name.replace('_', ' ')}",
-            kind=_KINDS.get(alternatives if nullable else (typed,), "policy"),
+            kind="choice" if between else _KINDS.get(alternatives if nullable else (typed,), "policy"),
+            options=between,
             nullable=nullable,
             required=name in new.__required_keys__,
             changeable=name in changed.__annotations__,

@@ -138,7 +138,7 @@ class CampaignState:
         if self.totals is not None and not self.totals.take(event):
             self.totals = None
         if self.seen is not None:
-            if event.kind == "outcome" and event.ticket is not None:
+            if event.kind == "outcome" and event.ticket is not None and not event.payload.get("provisional"):
                 amounts, indices = self.tickets.find(event.ticket).amounts.tolist(), self.allocator.indices
                 for name, outcome in event.payload["outcomes"].items():
                     if outcome is not None:
@@ -155,8 +155,11 @@ class CampaignState:
         elif event.kind in ("outcome", "amended"):
             if event.ticket is None:
                 raise IncompatibleState(f"Event {event.number} names no ticket.")
-            verb = self.allocator.tell if event.kind == "outcome" else self.allocator.amend
-            verb(event.ticket, payload["outcomes"], payload.get("amounts"))
+            given = event.ticket, payload["outcomes"], payload.get("amounts")
+            if event.kind == "outcome":
+                self.allocator.tell(*given, provisional=payload.get("provisional", False))
+            else:
+                self.allocator.amend(*given)
         elif event.kind == "arm":
             options = (payload.get(name) for name in ("minimum", "maximum", "sigma"))
             self.change_arm(payload["action"], payload["arm"], *options)

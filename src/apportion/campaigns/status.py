@@ -11,17 +11,23 @@ from apportion.allocation.beliefs import Belief, Beliefs
 from apportion.campaigns.settings import Settings
 from apportion.campaigns.state import CampaignState
 from apportion.campaigns.totals import Totals, return_so_far
-from apportion.inference.health.findings import Health
+from apportion.inference.health.findings import DOUBTS, LEAST_PERIODS, Health
 from apportion.inference.learned import Learned
 from apportion.model.response import best_values
 
-_DRAWS = 4096
+_DRAWS, _LEAST_DRAWS = 4096, 256
+# No more numbers than this are drawn in all: with 10,000 arms 4,096 draws of each take six seconds.
+_MOST_NUMBERS = 1 << 22
 
 SURE = 0.95
 """From this chance of being the best on nobody calls it a test any more."""
 
-MOST_SURE_OF_MOVING = 0.95
-"""Where returns move, and old results count like new ones, nobody can be surer of the best arm than this."""
+MOST_SURE_IN_DOUBT = 0.95
+"""Where the data contradict what chances are worked out for, nobody can be surer of the best arm than this."""
+
+MOST_SURE_OF_MOVING = 0.9
+"""Nor than this where each arm moves by itself: what is said to be 99% certain then holds in nine of ten cases
+(`apportion study reliability`)."""
 
 
 class ArmStatus(NamedTuple):
@@ -72,6 +78,8 @@ class Status(NamedTuple):
     returned: float = math.nan
     archived: bool = False
     """Whether it is put away."""
+    provisional_tickets: tuple[int, ...] = ()
+    """Those with totals so far, which will be replaced."""
 
     @property
     def return_so_far(self) -> float:
@@ -90,10 +98,21 @@ class Status(NamedTuple):
 
     @property
     def most_sure(self) -> float:
-        """The largest chance that is told: all of it, unless returns move and nothing is done about it."""
+        """The largest chance that is told: all of it, unless arms move or a warning says that it may be wrong.
+
+        Where the data were not checked, and there are enough of them to be found wrong, nobody knows.
+        """
+        if self.health is None:
+            return MOST_SURE_IN_DOUBT if self.period >= LEAST_PERIODS else 1.0
+        if any(finding.kind == "drift" for finding in self.health.findings):
+            return MOST_SURE_OF_MOVING
+        return MOST_SURE_IN_DOUBT if self.doubts else 1.0
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """The titles of the warnings that say that ranges and chances may be wrong."""
         found = () if self.health is None else self.health.findings
-        moves = any(finding.kind == "drift" and finding.severity == "warning" for finding in found)
-        return MOST_SURE_OF_MOVING if moves else 1.0
+        return tuple(each.title for each in found if each.severity == "warning" and each.kind in DOUBTS)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; NaN where something is not known."""
@@ -102,6 +121,7 @@ class Status(NamedTuple):
             "archived": self.archived,
             "period": self.period,
             "open_tickets": list(self.open_tickets),
+            "provisional_tickets": list(self.provisional_tickets),
             "leader": self.leader,
             "spent": self.spent,
             "returned": self.returned,
@@ -119,14 +139,14 @@ class Status(NamedTuple):
 def status_of(name: str, state: CampaignState, beliefs: Beliefs, expected_regret: float, totals: Totals) -> Status:
     """The status of a campaign in this state."""
     own, settings = state.allocator, state.settings
-    waiting, by_arm = own.open_tickets, totals.by_arm()
+    waiting, by_arm, so_far = own.open_tickets, totals.by_arm(), tuple(sorted(state.tickets.provisional))
     arms = (ArmStatus(*arm, beliefs.get(arm.name), *by_arm.get(arm.name, (0.0, 0.0))) for arm in own.all_arms)
     return Status(
         name=name, period=own.period, open_tickets=waiting, leader=beliefs.leader, expected_regret=expected_regret,
         arms=tuple(arms), settings=settings,
         version=state.number, beliefs=beliefs,
-        notes=(*details(settings, beliefs.learned), *sentences(settings, waiting, expected_regret, beliefs)),
-        **totals.in_all()._asdict(), archived=state.archived,
+        notes=(*details(settings, beliefs.learned), *sentences(settings, waiting, expected_regret, beliefs, so_far)),
+        **totals.in_all()._asdict(), archived=state.archived, provisional_tickets=so_far,
     )  # fmt: skip
 
 
@@ -141,7 +161,8 @@ def expected_regret(beliefs: Beliefs, amounts: Mapping[str, float]) -> float:
     gains, spread = -beliefs.mean if beliefs.minimise else beliefs.mean, beliefs.spread
     if not counts.any() or not np.isfinite(spread[counts]).all() or np.isnan(gains[counts]).any():
         return float("nan")
-    noise = np.random.Generator(np.random.PCG64(20_23)).standard_normal((_DRAWS, len(given)))
+    count = min(_DRAWS, max(_LEAST_DRAWS, _MOST_NUMBERS // len(given)))
+    noise = np.random.Generator(np.random.PCG64(20_23)).standard_normal((count, len(given)))
     draws = (gains + spread * noise)[:, counts]
     chosen, spent = draws[:, beliefs.in_play[counts]], given[counts]
     if beliefs.c == 1.0:
@@ -164,18 +185,41 @@ def back_words(settings: Settings) -> tuple[str, str]:
     return ("Cost", "Cost so far") if settings.minimise else ("Came back", "Return so far")
 
 
+def per_period(settings: Settings) -> str:
+    """'per week', as often as it is split; 'per period' where nobody said."""
+    return f"per {settings.every or 'period'}"
+
+
+def _back_of(settings: Settings) -> str:
+    """What there is of one unit of the budget: a return, a cost, or what came back by its name ('Orders')."""
+    named = settings.outcome_unit
+    if named and named != settings.unit:
+        return named[:1].upper() + named[1:] if named[:1].islower() and named[1:2].islower() else named
+    return "Cost" if settings.minimise else "Return"
+
+
+def inside(heading: str) -> str:
+    """A heading inside a sentence: without its capital, unless that belongs to it.
+
+    >>> inside("Orders per EUR"), inside("EUR per hour")
+    ('orders per EUR', 'EUR per hour')
+    """
+    return heading if heading[1:2].isupper() else heading[:1].lower() + heading[1:]
+
+
 def return_heading(settings: Settings, c: float | None = None) -> str:
     """What `mean` of a belief is, in words: 'Return per EUR'; where returns diminish, 'Return of the first EUR'.
 
+    'Orders per EUR' where what comes back has a name of its own.
     `c` is that of the beliefs, where they are not of today.
     """
     of = "per" if (settings.c if c is None else c) == 1.0 else "of the first"
-    return f"{'Cost' if settings.minimise else 'Return'} {of} {one_of(settings.unit)}"
+    return f"{_back_of(settings)} {of} {one_of(settings.unit)}"
 
 
 def marginal_heading(settings: Settings) -> str:
     """What `marginal` of a belief is, in words: 'Return of the next EUR'."""
-    return f"{'Cost' if settings.minimise else 'Return'} of the next {one_of(settings.unit)}"
+    return f"{_back_of(settings)} of the next {one_of(settings.unit)}"
 
 
 def relative_to(beliefs: Beliefs) -> dict[str, Any]:
@@ -210,7 +254,9 @@ def details(settings: Settings, learned: Learned | None = None) -> tuple[str, ..
     return tuple(notes)
 
 
-def sentences(settings: Settings, waiting: tuple[int, ...], regret: float, beliefs: Beliefs) -> tuple[str, ...]:
+def sentences(
+    settings: Settings, waiting: tuple[int, ...], regret: float, beliefs: Beliefs, provisional: tuple[int, ...] = ()
+) -> tuple[str, ...]:
     """What a person should know, in words that hold on the command line, in the dashboard and over HTTP."""
     notes, learned = [], beliefs.learned
     if learned is not None and math.isnan(learned.sigma):
@@ -233,6 +279,9 @@ def sentences(settings: Settings, waiting: tuple[int, ...], regret: float, belie
     if len(waiting) > 1:
         shown = ", ".join(map(str, waiting[-10:]))
         notes.append(f"{len(waiting)} tickets are open ({shown}); close those whose outcomes will never come.")
+    if provisional:
+        shown = f"ticket{'s' if len(provisional) > 1 else ''} {', '.join(map(str, provisional[-10:]))}"
+        notes.append(f"Provisional: the totals so far of {shown} count as they are, until they are final.")
     if math.isnan(regret) and settings.sigma is not None:
         notes.append("Not every arm has an outcome yet: no figure yet for the cost of still not being sure.")
     return tuple(notes)

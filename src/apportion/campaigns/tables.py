@@ -10,7 +10,15 @@ from apportion.allocation.split import Split
 from apportion.campaigns.history import Line
 from apportion.campaigns.plain_data import plain
 from apportion.campaigns.settings import Settings
-from apportion.campaigns.status import ArmStatus, Status, back_words, marginal_heading, return_heading, spent_heading
+from apportion.campaigns.status import (
+    ArmStatus,
+    Status,
+    back_words,
+    inside,
+    marginal_heading,
+    return_heading,
+    spent_heading,
+)
 
 
 def cell(value: Any) -> str:
@@ -84,11 +92,13 @@ def status_rows(status: Status) -> Rows:
         columns["bounds"] = ("left", [_bounds(arm) for arm in arms])
     back, so_far = back_words(settings)
     columns[f"spent {settings.unit or ''}".strip()] = ("right", column_cells([total.spent for total in totals]))
-    columns[back.lower()] = ("right", column_cells([total.returned for total in totals]))
+    columns[f"{back.lower()} {settings.outcome_unit or ''}".strip()] = (
+        "right",
+        column_cells([total.returned for total in totals]),
+    )
     columns[so_far.lower()] = ("right", [_or_dash(total.return_so_far) for total in totals])
     beliefs = [arm.belief for arm in arms]
-    heading = return_heading(settings)
-    estimate = f"estimated {heading[:1].lower()}{heading[1:]} ({100 * settings.level:.6g}% range)"
+    estimate = f"estimated {inside(return_heading(settings))} ({100 * settings.level:.6g}% range)"
     columns[estimate] = ("right", ["–" if belief is None else _estimate(belief) for belief in beliefs])
     if status.beliefs.c < 1.0:
         marginal = ["–" if belief is None else _or_dash(belief.marginal) for belief in beliefs]

@@ -25,6 +25,8 @@ class TicketIndex:
     def __init__(self) -> None:
         self.issued = 0
         self.cancelled: set[int] = set()
+        self.provisional: set[int] = set()
+        """The numbers of those that hold totals so far, to be replaced."""
         self._open: set[int] = set()
         self._recent: dict[int, Ticket] = {}
         self.fetch: Callable[[int], Ticket] | None = None
@@ -70,6 +72,10 @@ class TicketIndex:
             self._open.discard(ticket.number)
         else:
             self._open.add(ticket.number)
+        if ticket.provisional.any():
+            self.provisional.add(ticket.number)
+        else:
+            self.provisional.discard(ticket.number)
 
     def _remember(self, ticket: Ticket) -> None:
         self._recent[ticket.number] = ticket
@@ -78,9 +84,10 @@ class TicketIndex:
             del self._recent[next(iter(self._recent))]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON: how many there were, and which are open or cancelled, as ranges."""
+        """Plain data for JSON: how many there were, and which are open, cancelled or provisional, as ranges."""
         state: dict[str, Any] = {"issued": self.issued, "open": to_ranges(self.open)}
-        return {**state, "cancelled": to_ranges(sorted(self.cancelled))} if self.cancelled else state
+        marks = {"cancelled": self.cancelled, "provisional": self.provisional}
+        return state | {name: to_ranges(sorted(numbers)) for name, numbers in marks.items() if numbers}
 
     def load(self, state: dict[str, Any], arms: int) -> TicketIndex:
         """This index, as `to_dict` wrote it."""
@@ -88,4 +95,5 @@ class TicketIndex:
         self.issued = validation.whole("issued", state["issued"], low=0)
         self._open = from_ranges(state["open"], self.issued)
         self.cancelled = from_ranges(state.get("cancelled", ()), self.issued)
+        self.provisional = from_ranges(state.get("provisional", ()), self.issued)
         return self

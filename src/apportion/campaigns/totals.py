@@ -41,6 +41,7 @@ class TicketTotals:
         self._amounts: dict[str, float] = {}
         self._outcomes: dict[str, float | None] = {}
         self._stated: set[str] = set()
+        self._provisional: set[str] = set()
 
     def take(self, event: Event) -> None:
         """Take in the next event of this ticket."""
@@ -50,13 +51,17 @@ class TicketTotals:
             if payload.get("source") == "import":
                 self._stated.update(self._amounts)
         elif event.kind == "cancelled":
-            self._amounts, self._outcomes, self._stated = {}, {}, set()
+            self._amounts, self._outcomes, self._stated, self._provisional = {}, {}, set(), set()
         else:
             amounts = payload.get("amounts", {})
             self._amounts.update(amounts)
             self._stated.update(amounts)
             outcomes = payload["outcomes"]
             self._outcomes.update(outcomes)
+            if payload.get("provisional"):
+                self._provisional.update(outcomes)
+            else:
+                self._provisional.difference_update(outcomes)
             self._stated.update(arm for arm, outcome in outcomes.items() if outcome is not None)
 
     def total(self, arm: str) -> tuple[float, float]:
@@ -71,7 +76,8 @@ class TicketTotals:
     @property
     def open(self) -> bool:
         """Whether outcomes are still to come."""
-        return any(amount > 0.0 and arm not in self._outcomes for arm, amount in self._amounts.items())
+        known = self._outcomes.keys() - self._provisional
+        return any(amount > 0.0 and arm not in known for arm, amount in self._amounts.items())
 
 
 class Totals:
@@ -103,10 +109,12 @@ class Totals:
             self._open[event.ticket] = ticket = TicketTotals()
         else:
             known = self._open.get(event.ticket)
-            if known is None or event.kind not in ("outcome", "amended"):
+            if known is None or event.kind not in ("outcome", "amended", "cancelled"):
                 return False
             ticket = known
         named = dict.fromkeys((*event.payload.get("outcomes", ()), *event.payload.get("amounts", ())))
+        if event.kind == "cancelled":
+            named = dict.fromkeys(ticket.arms)
         self._add(ticket, named, -1)
         ticket.take(event)
         self._add(ticket, named, 1)

@@ -11,10 +11,10 @@ import typer
 
 from apportion._common import optional
 from apportion._version import __version__
-from apportion.cli import arms, campaign, campaigns, doctor, files, forecast, serve, settings, study, token
+from apportion.cli import arms, campaign, campaigns, doctor, files, forecast, new, serve, settings, study, token
 from apportion.cli.refusals import Commands
 from apportion.cli.table_options import reading_options, with_table_options
-from apportion.errors import ApportionError, InvalidValue
+from apportion.errors import ApportionError
 
 app = typer.Typer(
     name="apportion",
@@ -41,10 +41,10 @@ def root(
     """Split a renewable budget over options with unknown, noisy returns, and learn from what comes back."""
 
 
-@app.command()
 def demo(
     seed: Annotated[int, typer.Option(help="The seed of the random numbers.", min=0)] = 2023,
     repeats: Annotated[int, typer.Option(help="Seasons to average the earnings over.", min=1)] = 40,
+    json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
     """The paper's three examples and one as data are, end to end: splits, what was learned, what it earned.
 
@@ -52,10 +52,9 @@ def demo(
     """
     from apportion.cli.demo import show_demo
 
-    show_demo(seed, repeats)
+    show_demo(seed, repeats, json)
 
 
-@app.command()
 def theory(
     arms: Annotated[int, typer.Option(help="How many arms, where their means are not given.", min=2)] = 10,
     horizon: Annotated[float, typer.Option(help="How many periods; 1e4 is fine.")] = 1e4,
@@ -76,7 +75,6 @@ def theory(
     show_theory(arms, horizon, b, sigma, c, means, json)
 
 
-@app.command()
 @with_table_options(before="c", dated=False)
 def fit(
     file: Annotated[Path, typer.Argument(help="A file of amounts and what came back: CSV, .xlsx, Parquet.")],
@@ -113,7 +111,6 @@ def fit(
     )  # fmt: skip
 
 
-@app.command()
 def simulate(
     file: Annotated[Path, typer.Argument(help="A TOML file that describes the sweep.")],
     out: Annotated[Path | None, typer.Option(help="The folder of the results; beside the file by default.")] = None,
@@ -130,83 +127,66 @@ def simulate(
     run_simulation(file, out, workers, cluster, json)
 
 
-for command in (
-    campaign.new, campaign.split, campaign.record, campaign.amend, campaign.close, campaign.cancel,
-    campaign.status, campaign.history, settings.settings, settings.check, settings.upgrade, arms.arms,
-    files.export, files.restore, files.backup, files.report, files.import_, files.undo_import,
-    forecast.forecast, forecast.backtest, serve.serve,
-    doctor.doctor,
-):  # fmt: skip
-    app.command(command.__name__.rstrip("_").replace("_", "-"))(command)
-app.add_typer(campaigns.app, name="campaigns")
-app.add_typer(token.app, name="token")
-app.add_typer(study.app, name="study")
-
-
-@app.command()
-def leaderboard(
-    quick: Annotated[bool, typer.Option("--quick", help="A fiftieth of the work: a look, not a verdict.")] = False,
+@with_table_options(before="horizon", dated=False)
+def compare(
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(help="A policy by name, 'module:Class' or 'file.py:Class'; may be given again."),
+    ] = None,
+    world: Annotated[
+        list[str] | None,
+        typer.Option(help="A world by name, 'module:Class' or 'file.py:Class'; may be given again."),
+    ] = None,
+    history: Annotated[
+        Path | None, typer.Option(help="A file with amounts and outcomes: a world fitted to it is played too.")
+    ] = None,
+    residuals: Annotated[
+        bool, typer.Option("--residuals", help="With the residuals' own noise in the world of --history.")
+    ] = False,
+    horizon: Annotated[int, typer.Option(help="Periods of each run.", min=2)] = 1_000,
+    runs: Annotated[int, typer.Option(help="Runs in every world.", min=2)] = 20,
     seed: Annotated[int, typer.Option(help="The seed of the random numbers.", min=0)] = 1,
     workers: Annotated[int | None, typer.Option(help="Threads on this machine; all cores by default.", min=1)] = None,
-    out: Annotated[Path | None, typer.Option(help="A folder for the page, the pictures and the scores.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A folder for the page, the picture and the scores.")] = None,
     json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
-    fresh: Annotated[int | None, typer.Option(help="Play cases drawn from this seed instead.", min=0)] = None,
-    concave: Annotated[bool, typer.Option("--concave", help="Play worlds with diminishing returns instead.")] = False,
+    **table: Any,
 ) -> None:
-    """Every policy on a suite of 44 cases: which loses least, in the mean and in the tail.
+    """Policies × worlds in one table: what is earned of what was possible, with standard errors, and the cost.
 
-    With a folder (--out) an interrupted run goes on where it stopped.
+    Ours, those published for neighbouring models, and your own. A policy that must be told b, σ or c is told the
+    truth. With a folder (--out) an interrupted run goes on where it stopped.
 
-    Example: apportion leaderboard --fresh 7 --quick
+    Example: apportion compare --policy Matching --policy RiverUCB --world bent --world jobs --horizon 200 --runs 5
     """
-    from apportion.cli.studies import show_concave_leaderboard, show_leaderboard
+    from apportion.cli.comparison import show_comparison
 
-    show = show_concave_leaderboard if concave else show_leaderboard
-    show(quick, seed, workers, out, json, fresh)
-
-
-@app.command()
-def robustness(
-    quick: Annotated[bool, typer.Option("--quick", help="A minute instead of ten: a look, not a verdict.")] = False,
-    seed: Annotated[int, typer.Option(help="The seed of the random numbers.", min=0)] = 2,
-    workers: Annotated[int, typer.Option(help="Threads on this machine.", min=1)] = 2,
-    out: Annotated[Path | None, typer.Option(help="A folder for data and picture; the page goes beside it.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
-    fresh: Annotated[int | None, typer.Option(help="With --concave: worlds drawn from this seed.", min=0)] = None,
-    concave: Annotated[bool, typer.Option("--concave", help="Play worlds with diminishing returns instead.")] = False,
-) -> None:
-    """What it costs when something is not as assumed: σ, b, heavy tails, moving means, delays, late arms.
-
-    With a folder (--out) an interrupted run goes on where it stopped.
-
-    Example: apportion robustness --quick
-    """
-    from apportion.cli.studies import show_concave_robustness, show_robustness
-
-    if fresh is not None and not concave:
-        raise InvalidValue("`--fresh` must be given together with `--concave`; got it alone.")
-    if concave:
-        show_concave_robustness(quick, seed, workers, out, json, fresh)
-    else:
-        show_robustness(quick, seed, workers, out, json)
+    size = {"horizon": horizon, "runs": runs, "seed": seed}
+    show_comparison(policy, world, history, residuals, size, workers, out, json, reading_options(table))
 
 
-@app.command()
-def reproduce(
-    quick: Annotated[bool, typer.Option("--quick", help="Three minutes instead of an hour: a look.")] = False,
-    out: Annotated[Path, typer.Option(help="The folder of the report; a run goes on from what is in it.")] = Path(
-        "reproduction"
+GROUPS: dict[str, tuple[Any, ...]] = {
+    "Campaigns": (
+        new.new, campaign.split, campaign.record, campaign.amend, campaign.close, campaign.cancel,
+        campaign.status, campaign.history, forecast.forecast, settings.settings, arms.arms, campaigns.app,
     ),
-    seed: Annotated[int, typer.Option(help="The seed of the random numbers.", min=0)] = 1,
-    json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
-) -> None:
-    """Every table, figure, example and claim of the paper: printed, corrected and measured, in one report.
+    "Files": (
+        files.import_, files.undo_import, files.export, files.restore, files.backup, files.report,
+        settings.check, settings.upgrade,
+    ),
+    "Understand": (fit, forecast.backtest, theory),
+    "Laboratory": (simulate, compare, study.app),
+    "Service": (serve.serve, token.app, doctor.doctor, demo),
+}  # fmt: skip
+"""The commands as `apportion --help` shows them; one with others below it is an app of its own, with its name."""
 
-    Example: apportion reproduce --quick --out reproduction
-    """
-    from apportion.cli.studies import show_reproduction
-
-    show_reproduction(quick, out, seed, json)
+for title, listed in GROUPS.items():
+    for command in listed:
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, rich_help_panel=title)
+            Commands.order.append(str(command.info.name))
+        else:
+            Commands.order.append(command.__name__.rstrip("_").replace("_", "-"))
+            app.command(Commands.order[-1], rich_help_panel=title)(command)
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,10 +18,10 @@ def arms(
     action: Annotated[str | None, typer.Argument(help="add, pause, resume, remove or bound.")] = None,
     arm: Annotated[str | None, typer.Argument(help="The arm's name.")] = None,
     minimum: Annotated[
-        float | None, typer.Option("--min", help="The smallest share, from 0 to 1 (add, bound).")
+        str | None, typer.Option("--min", help="The smallest share: 5%, 0.05 or '250 EUR' (add, bound).")
     ] = None,
     maximum: Annotated[
-        float | None,
+        str | None,
         typer.Option("--max", help="The largest share (add, bound). Same minimum and maximum fixes the share."),
     ] = None,
     sigma: Annotated[float | None, typer.Option(help="Its noise scale, where every arm has its own (add).")] = None,
@@ -30,7 +30,7 @@ def arms(
 ) -> None:
     """List the arms, or change one; what was learned stays.
 
-    Example: apportion arms ads add radio --min 0.05
+    Example: apportion arms ads add radio --min 5%
     """
     from apportion._common.formatting import percent
 
@@ -41,7 +41,7 @@ def arms(
         if arm is None:
             raise InvalidValue(f"Which arm? apportion arms {name} {action} ARM")
         bounds = {"minimum": minimum, "maximum": maximum}
-        given = {bound: value for bound, value in bounds.items() if value is not None}
+        given: dict[str, Any] = {name: show.bound(value) for name, value in bounds.items() if value is not None}
         if given and action not in ("add", "bound"):
             raise InvalidValue(f"`--min` and `--max` go with add and bound, not with {action}.")
         if sigma is not None:

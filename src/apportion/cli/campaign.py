@@ -1,4 +1,4 @@
-"""Commands that run a campaign: new, split, record, amend, close, cancel, status, history."""
+"""Commands that run a campaign: split, record, amend, close, cancel, status, history."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from apportion.campaigns.settings import SETTINGS
 from apportion.cli import show
-from apportion.cli.setting_options import read_options, unset_by_zero, with_settings
 from apportion.cli.table_options import with_table_options
 from apportion.errors import ApportionError, InvalidValue, Unconfirmed
 
@@ -38,54 +36,6 @@ Ticket = Annotated[int | None, typer.Option(help="Which split; the open one by d
 Details = Annotated[bool, typer.Option("--details", help="With the statistics.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Take it even where it is ten times off all that was seen.")]
 Key = Annotated[str | None, typer.Option(help="A name for this write: sent again with it, it is done once.")]
-
-
-@with_settings(SETTINGS, before="db")
-def new(
-    name: Annotated[str | None, typer.Argument(help="The campaign's name.")] = None,
-    arms: Annotated[str | None, typer.Option(help="The arms' names, separated by commas.")] = None,
-    db: Db = None,
-    json: Json = False,
-    **given: Any,
-) -> None:
-    """Begin a campaign. On a terminal, what is missing is asked for.
-
-    Example: apportion new ads --arms search,social,video --budget 5000 --unit EUR --min video=0.05
-    """
-    from apportion.campaigns.campaign import Campaign
-
-    asking = sys.stdin.isatty() and not json
-    if asking and None in (name, arms, given["budget"]):
-        name = name or typer.prompt("Name of the campaign")
-        arms = arms or typer.prompt("Arms, separated by commas")
-        if given["budget"] is None:
-            given["budget"] = typer.prompt("Budget of a period", value_proc=_budget)
-        if not given["unit"]:
-            question = "Counted in (EUR, hours, kits; may be empty)"
-            given["unit"] = typer.prompt(question, default="", show_default=False)
-        if not given["whole"] and given["step"] is None:
-            given["whole"] = typer.confirm("Whole units only?", default=False)
-    if name is None or arms is None or given["budget"] is None:
-        lacking = {"NAME": name, "--arms": arms, "--budget": given["budget"]}
-        missing = [option for option, value in lacking.items() if value is None]
-        raise InvalidValue(f"`apportion new` needs {' and '.join(missing)}; see `apportion new --help`.")
-    for setting in SETTINGS.values():
-        if setting.kind == "text":
-            given[setting.name] = given[setting.name] or None
-    options = read_options(given) | unset_by_zero(given)
-    campaign = Campaign.create(name, [arm.strip() for arm in arms.split(",")], db=db, **options)
-    show.show_status(campaign.status(), json)
-    if not json:
-        show.say(f"Next: apportion split {shlex.quote(name)}")
-
-
-def _budget(typed: str) -> float:
-    """What was typed at the prompt, which asks again where it is no number."""
-
-    try:
-        return show.number(typed, "the budget")
-    except InvalidValue as error:
-        raise typer.BadParameter(str(error)) from None
 
 
 def split(
@@ -117,8 +67,17 @@ def record(
     spent: Annotated[list[str] | None, typer.Option(help="arm=amount really spent, if not as advised.")] = None,
     csv: Annotated[
         Path | None,
-        typer.Option("--csv", "--file", help="A file (CSV, .xlsx, Parquet): arm, outcome, maybe amount, ticket."),
+        typer.Option(
+            "--csv",
+            "--file",
+            help="A file (CSV, .xlsx, Parquet) of arm, outcome, maybe amount, ticket; or only a column of numbers, "
+            "in the order of the arms. - reads what is pasted.",
+        ),
     ] = None,
+    provisional: Annotated[
+        bool,
+        typer.Option("--provisional", help="Totals so far: they count, and the next record of an arm replaces them."),
+    ] = False,
     yes: Yes = False,
     key: Key = None,
     db: Db = None,
@@ -133,16 +92,14 @@ def record(
     if csv is not None:
         if outcomes or spent:
             raise InvalidValue("`record` takes outcomes from the command line or from `--csv`, not from both.")
-        from apportion.campaigns.outcome_files import read_outcome_rows
-
-        rows = read_outcome_rows(csv, **table)
+        rows = _rows_of(campaign, csv, ticket, table)
         numbers = [_ticket(campaign, ticket if row.ticket is None else row.ticket) for row in rows]
 
         def record_rows(sure: bool) -> None:
             with campaign.together():
                 for number, row in zip(numbers, rows):
                     amounts = None if row.amount is None else {row.arm: row.amount}
-                    campaign.record(number, {row.arm: row.outcome}, amounts, confirm=sure)
+                    campaign.record(number, {row.arm: row.outcome}, amounts, provisional=provisional, confirm=sure)
 
         _confirmed(record_rows, yes, json)
         tickets = sorted(set(numbers))
@@ -153,9 +110,32 @@ def record(
         number = _ticket(campaign, ticket)
         amounts = show.numbers(spent, "amount") if spent else None
         told = show.pairs(outcomes)
-        _confirmed(lambda sure: campaign.record(number, told, amounts, confirm=sure, key=key), yes, json)
+        options: dict[str, Any] = {"provisional": provisional, "key": key}
+        _confirmed(lambda sure: campaign.record(number, told, amounts, confirm=sure, **options), yes, json)
         tickets = [number]
-    _show_recorded(campaign, tickets, json, "Recorded")
+    _show_recorded(campaign, tickets, json, "Recorded as provisional" if provisional else "Recorded")
+
+
+def _rows_of(campaign: Any, path: Path, ticket: int | None, table: dict[str, Any]) -> list[Any]:
+    """The outcomes in a file, or in what is pasted: with named columns, or as they stand in a spreadsheet."""
+    from apportion._common import tables, workbooks
+    from apportion.campaigns.outcome_files import read_outcome_rows
+    from apportion.campaigns.pasted import read_pasted
+
+    if str(path) == "-":
+        file = tables.FileContent("standard input", sys.stdin.read().encode())
+    else:
+        file = tables.read_content(path)
+    named = workbooks.is_workbook(file) or workbooks.is_parquet(file) or table["delimiter"] is not None
+    if not named:
+        text, _ = tables.decoded(file)
+        first = text.lstrip().partition("\n")[0].casefold()
+        named = "outcome" in first or "arm" in first.replace(";", ",").replace("\t", ",").split(",")
+    if named:
+        return read_outcome_rows(file, **table)
+    number = _ticket(campaign, ticket)
+    waiting = [line.arm for line in campaign.history(number, number) if line.state in ("open", "provisional")]
+    return read_pasted(text, waiting, decimal=table["decimal"])
 
 
 def amend(
@@ -307,17 +287,18 @@ def _summary(event: Any) -> str:
         return ", ".join(f"{name} {cell(amount)}" for name, amount in list(payload["amounts"].items())[:8])
     if event.kind in ("outcome", "amended"):
         old = payload.get("old", {}).get("outcomes", {})
-        return ", ".join(
+        told = ", ".join(
             f"{name} {cell(value)}" + (f" (was {cell(old[name])})" if name in old else "")
             for name, value in list(payload["outcomes"].items())[:8]
         )
+        return f"so far {told}" if payload.get("provisional") else told
     if event.kind == "arm":
         return f"{payload['action']} {payload['arm']}"
     if event.kind == "setting":
         return ", ".join(f"{name}: {cell(value)}" for name, value in payload["changes"].items())
     if event.kind in ("renamed", "undone", "cloned"):
-        told = {"renamed": "from {old} to {name}", "undone": "import of {file}", "cloned": "from {source}"}
-        return told[event.kind].format(**payload)
+        words = {"renamed": "from {old} to {name}", "undone": "import of {file}", "cloned": "from {source}"}
+        return words[event.kind].format(**payload)
     if event.kind == "imported":
         return f"{payload['file']}, {counted(payload['rows'], 'row')}"
     return ""

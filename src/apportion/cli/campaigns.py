@@ -13,31 +13,35 @@ from apportion.cli import show
 from apportion.cli.campaign import Db, Json, Name, open_campaign
 from apportion.errors import InvalidValue
 
-app = typer.Typer()
+app = typer.Typer(name="campaigns")
 
+Archived = Annotated[bool, typer.Option("--archived", help="Those that are archived, too.")]
 NewName = Annotated[str, typer.Argument(help="The new name.")]
 
 
 @app.callback(invoke_without_command=True)
-def campaigns(
-    context: typer.Context,
-    archived: Annotated[bool, typer.Option("--archived", help="Those that are archived, too.")] = False,
-    db: Db = None,
-    json: Json = False,
-) -> None:
-    """All campaigns; rename, archive, unarchive, clone or delete one.
+def campaigns(context: typer.Context, archived: Archived = False, db: Db = None, json: Json = False) -> None:
+    """All campaigns: list them, rename, archive, unarchive, clone or delete one.
 
     Example: apportion campaigns --archived
+    """
+    if context.invoked_subcommand is None:
+        list_(archived, db, json)
+    elif archived or json:
+        raise InvalidValue("Options of a command go after its name, as in `apportion campaigns rename ads ads2`.")
+
+
+@app.command("list")
+def list_(archived: Archived = False, db: Db = None, json: Json = False) -> None:
+    """All campaigns, with what was spent and came back; `apportion campaigns` alone does the same.
+
+    Example: apportion campaigns list --archived
     """
     from apportion._common.formatting import readable
     from apportion.campaigns.campaign import Campaign
     from apportion.campaigns.storage.address import database_url, display_url, exists
     from apportion.campaigns.summary import summary_of
 
-    if context.invoked_subcommand is not None:
-        if archived or json:
-            raise InvalidValue("Options of a command go after its name, as in `apportion campaigns rename ads ads2`.")
-        return
     found = [summary_of(Campaign.open(name, db)) for name in Campaign.names(db, archived=archived)]
     if json:
         show.show_json(found)

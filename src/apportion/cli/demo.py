@@ -20,6 +20,7 @@ from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.check import Check
 from apportion.campaigns.storage.address import database_url
 from apportion.campaigns.storage.database import close_engine
+from apportion.cli.show import show_json
 from apportion.policies import Odds, Policy, Thompson, Uniform
 from apportion.policies.registry import choose_policy
 from apportion.studies.scenarios import (
@@ -37,8 +38,11 @@ ODDS = "apportion (Odds)"
 SHOWN: tuple[Scenario, ...] = (*SCENARIOS, HALF_YEAR)
 
 
-def show_demo(seed: int, repeats: int) -> None:
+def show_demo(seed: int, repeats: int, as_json: bool = False) -> None:
     """Print all scenarios; exit code 1 if a campaign does not agree with its events."""
+    if as_json:
+        _show_json(seed, repeats)
+        return
     console = Console(width=None if Console().is_terminal else 110)
     sound = True
     for number, scenario in enumerate(SHOWN, start=1):
@@ -48,7 +52,7 @@ def show_demo(seed: int, repeats: int) -> None:
         console.print(_splits(scenario, season))
         if scenario.known:  # of a world that moved, the truth of the last period is no yardstick
             console.print(_learned(scenario, season))
-        console.print(_earned(scenario, seed, repeats))
+        console.print(_earnings(scenario, seed, repeats))
         rebuilt = f"{found.events} events stored in a throw-away database, rebuilt bit for bit: ok."
         console.print(rebuilt if found.exact else found.message, highlight=False)
         sound = sound and found.ok
@@ -57,6 +61,24 @@ def show_demo(seed: int, repeats: int) -> None:
         "[bold]apportion theory --arms 6 --horizon 60 --b 0.6[/bold]"
     )
     if not sound:
+        raise typer.Exit(1)
+
+
+def _show_json(seed: int, repeats: int) -> None:
+    found = []
+    for scenario in SHOWN:
+        season, check = play_campaign(scenario, _ours(scenario)[_shown(scenario)], seed)
+        earned = [
+            {"policy": name, "mean": mean, "error": error} for name, mean, error in _earned(scenario, seed, repeats)
+        ]
+        amounts = [dict(zip(scenario.arms, row)) for row in season.played.amounts.tolist()]
+        found.append({
+            "title": scenario.title, "budget": scenario.budget, "unit": scenario.unit, "period": scenario.period,
+            "policy": _shown(scenario), "splits": amounts, "seasons": repeats, "earned": earned,
+            "events": check.events, "rebuilt": check.exact, "ok": check.ok,
+        })  # fmt: skip
+    show_json(found)
+    if not all(each["ok"] for each in found):
         raise typer.Exit(1)
 
 
@@ -120,22 +142,27 @@ def _learned(scenario: Scenario, season: Season) -> Table:
     return table
 
 
-def _earned(scenario: Scenario, seed: int, repeats: int) -> Table:
+def _earned(scenario: Scenario, seed: int, repeats: int) -> list[tuple[str, float, float]]:
+    """What was possible, and what each policy earns: the mean of seasons and its standard error."""
     rivals: dict[str, Policy] = {
         **_ours(scenario),
         "all on one arm (Thompson)": Thompson(b=scenario.b, sigma=scenario.sigma),
         "even split": Uniform(),
     }
-    seasons = "one season" if repeats == 1 else f"mean of {repeats} seasons"
-    title = f"What it earned in a season of {scenario.periods} {scenario.period}s, {seasons}"
-    numbers = (scenario.returns, "± s.e.", "of what was possible", "lost by not knowing")
-    table = Table("policy", *(Column(name, justify="right") for name in numbers), title=title)
-    possible = scenario.possible
-    rows = [("knowing the best split", possible, math.nan)]
+    rows = [("knowing the best split", scenario.possible, math.nan)]
     for name, policy in rivals.items():
         value = expected_returns(scenario, policy, range(seed + 1, seed + 1 + repeats))
         error = value.std(ddof=1) / repeats**0.5 if repeats > 1 else math.nan
         rows.append((name, float(value.mean()), float(error)))
+    return rows
+
+
+def _earnings(scenario: Scenario, seed: int, repeats: int) -> Table:
+    seasons = "one season" if repeats == 1 else f"mean of {repeats} seasons"
+    title = f"What it earned in a season of {scenario.periods} {scenario.period}s, {seasons}"
+    numbers = (scenario.returns, "± s.e.", "of what was possible", "lost by not knowing")
+    table = Table("policy", *(Column(name, justify="right") for name in numbers), title=title)
+    rows, possible = _earned(scenario, seed, repeats), scenario.possible
     means = side_by_side(*(mean for _, mean, _ in rows))
     losses = side_by_side(*(0.0 if math.isclose(mean, possible) else possible - mean for _, mean, _ in rows))
     for (name, mean, error), shown, lost in zip(rows, means, losses):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import typer
 from typer.core import TyperGroup
@@ -14,6 +14,13 @@ from apportion.errors import InvalidValue
 
 class Commands(TyperGroup):
     """All commands; a number that cannot be read is refused in our own sentence, below the usage of the command."""
+
+    order: ClassVar[list[str]] = []
+    """The names in the order in which help shows them; as they were added, where it is empty."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names: group by group, as the groups list them, and not those with others below them last."""
+        return sorted(self.commands, key=self.order.index) if self.order else list(self.commands)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was named."""

@@ -15,7 +15,8 @@ from apportion.cli import show
 Command = TypeVar("Command", bound=Callable[..., None])
 
 _TYPES: dict[str, Any] = {
-    "number": float, "per_arm": str, "whole": int, "flag": bool, "text": str, "policy": str, "shares": list[str],
+    "number": float, "per_arm": str, "whole": int, "flag": bool, "text": str, "choice": str, "policy": str,
+    "shares": list[str],
 }  # fmt: skip
 
 
@@ -30,7 +31,7 @@ def read_options(given: dict[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
         setting = SETTINGS[name]
         if setting.kind == "shares":
-            read[name] = show.numbers(value or (), name) or None
+            read[name] = show.shares(value or (), name) or None
         elif setting.kind == "per_arm" and value is not None:
             read[name] = parsing.number_or_per_arm(value, setting.noun, show.number)
     return read
@@ -64,7 +65,11 @@ def _parameter(setting: Setting, change: bool) -> inspect.Parameter:
     name = f"--{option_name(setting.option or setting.name)}"
     if setting.kind == "flag" and change:
         name += f"/--no-{option_name(setting.name)}"
-    says = f"{setting.help.rstrip('.')}: arm=share." if setting.kind == "shares" else setting.help
+    says = (
+        f"{setting.help.rstrip('.')}: arm=5%, arm=0.05 or 'arm=250 EUR'."
+        if setting.kind == "shares"
+        else setting.help
+    )
     if setting.zero_unsets:
         says += f" 0: {setting.without}."
     if change and setting.recounts:

@@ -123,7 +123,7 @@ def show_split(campaign: Campaign, split: Split, as_json: bool, details: bool = 
 
 def show_status(status: Status, as_json: bool, details: bool = False) -> None:
     """Print where a campaign stands; with `details` the statistics, too."""
-    from apportion.campaigns.status import back_words
+    from apportion.campaigns.status import back_words, per_period
     from apportion.campaigns.tables import estimate_rows, status_rows
 
     if as_json:
@@ -136,11 +136,13 @@ def show_status(status: Status, as_json: bool, details: bool = False) -> None:
     grid(title, *status_rows(status), note, unbroken=("state",))
     budget = f"{readable(settings.budget)} {settings.unit or ''}".rstrip()
     lines = [
-        f"Budget: {budget} per period.",
+        f"Budget: {budget} {per_period(settings)}.",
         "Open tickets: " + (", ".join(map(str, status.open_tickets[-10:])) or "none") + ".",
     ]
     if not math.isnan(status.expected_regret):
-        lines.append(f"Estimated cost of still not being sure: {readable(status.expected_regret)} per period.")
+        lines.append(
+            f"Estimated cost of still not being sure: {readable(status.expected_regret)} {per_period(settings)}."
+        )
     say("\n".join([*lines, *status.plain_notes, *health_lines(status.health)]))
     if details:
         say(" ".join((f"Policy: {settings.policy}.", *status.details)))
@@ -159,7 +161,26 @@ def health_lines(health: Health | None) -> list[str]:
     return [f"Health of the data: {health.summary}", *found]
 
 
-SHARES = ("minimum", "maximum", "pin")  # what `pairs` may be asked for that is a part of the budget
+def shares(given: Iterable[str], what: str) -> dict[str, float | str]:
+    """'a=0.1', 'a=10%' or 'a=250 EUR' as a name and a bound, which the campaign reads."""
+    found: dict[str, float | str] = {}
+    for text in given:
+        name, mark, value = text.rpartition("=")
+        if not mark or not name:
+            raise InvalidValue(f"A {what} must be written as arm=share, such as video=5%; got {text[:60]!r}.")
+        if name in found:
+            raise InvalidValue(f"Arm '{name}' is given twice.")
+        found[name] = bound(value)
+    return found
+
+
+def bound(text: str) -> float | str:
+    """A share that was typed: a number, or the text as it is, for the campaign to read."""
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    return value if 0.0 <= value <= 1.0 else text
 
 
 def pairs(given: Iterable[str], what: str = "outcome") -> dict[str, float | None]:
@@ -173,7 +194,7 @@ def pairs(given: Iterable[str], what: str = "outcome") -> dict[str, float | None
         if name in found:
             raise InvalidValue(f"Arm '{name}' is given twice.")
         no_data = what == "outcome" and value.strip().lower() in ("none", "no-data", "nodata", "na")
-        found[name] = None if no_data else number(value, f"the {what} of '{name}'", what in SHARES)
+        found[name] = None if no_data else number(value, f"the {what} of '{name}'")
     return found
 
 
@@ -182,12 +203,9 @@ def numbers(given: Iterable[str], what: str) -> dict[str, float]:
     return {name: value for name, value in pairs(given, what).items() if value is not None}
 
 
-def number(text: str, what: str, share: bool = False) -> float:
+def number(text: str, what: str) -> float:
     """A number that a person or a program typed: as Python writes it, else as people do where that is clear."""
     try:
         return float(text.strip().replace("_", ""))
     except ValueError:
-        if share:
-            allowed = "a share from 0 to 1, for example 0.6"
-            raise InvalidValue(f"{what[:1].upper()}{what[1:]} must be {allowed}; got {text[:60]!r}.") from None
         return parsing.number(text, what)

@@ -1,4 +1,4 @@
-"""`apportion reproduce`, `leaderboard`, `robustness` and `study`: the studies, run into a folder or printed."""
+"""`apportion study`: the studies, run into a folder or printed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
-from apportion._common import optional
+from apportion._common import optional, validation
 from apportion.cli.table_options import reading_options
 from apportion.policies import find_policy
 from apportion.reporting.html import shown
@@ -27,6 +27,8 @@ from apportion.studies.robustness import BY_KEY, POLICIES, WORLDS, Study, run_st
 from apportion.studies.robustness.findings import verdict
 from apportion.studies.robustness.run import QUICK_HORIZON, QUICK_RUNS
 
+PICTURES = (".png", ".svg", ".pdf")
+
 
 def show_reproduction(quick: bool, out: Path, seed: int, as_json: bool) -> None:
     """Run what is missing, write the report, and say where it is and what each section cost."""
@@ -36,7 +38,7 @@ def show_reproduction(quick: bool, out: Path, seed: int, as_json: bool) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
                TextColumn("left"), TimeRemainingColumn())  # fmt: skip
     # The cost of a step is known roughly, so the time left is an estimate over the last ten minutes.
-    with _progress(*columns, speed_estimate_period=600) as bar:
+    with progress_bar(*columns, speed_estimate_period=600) as bar:
         task = bar.add_task("starting", total=1.0)
         path = reproduce(
             out, sizes=QUICK if quick else FULL, seed=seed,
@@ -67,11 +69,11 @@ def show_leaderboard(
     cases = SUITE if fresh is None else fresh_suite(fresh)
     asked = _asked(quick, fresh, seed)
     path = None if out is None else out / ("suite.json" if fresh is None else "fresh.json")
-    with _progress() as bar:
+    with progress_bar() as bar:
         task = bar.add_task("cases", total=len(cases))
         board = run_leaderboard(
             cases=cases, quick=quick, seed=seed, workers=workers, path=path,
-            command=f"apportion leaderboard{asked} --out {out}", on_case=lambda case: bar.advance(task),
+            command=f"apportion study leaderboard{asked} --out {out}", on_case=lambda case: bar.advance(task),
         )  # fmt: skip
     if out is not None:
         from apportion.studies.leaderboard.page import write_folder
@@ -97,7 +99,7 @@ def show_concave_leaderboard(
     from apportion.studies.leaderboard import run
     from apportion.studies.leaderboard.page import write_folder
 
-    command = f"apportion leaderboard --concave{_asked(quick, fresh, seed)} --out {out}"
+    command = f"apportion study leaderboard --concave{_asked(quick, fresh, seed)} --out {out}"
     runs = run.QUICK_CONCAVE_RUNS if quick else run.CONCAVE_RUNS
     found = _in_concave_worlds(run.concave_contestants(), fresh, runs, seed, HORIZONS, workers, out, command)
     if out is not None:
@@ -112,7 +114,7 @@ def show_concave_robustness(
     from apportion.studies.robustness import paper_law
     from apportion.studies.robustness.page import DATA, write_folder
 
-    command = f"apportion robustness --concave{_asked(quick, fresh, seed)} --out {out}"
+    command = f"apportion study robustness --concave{_asked(quick, fresh, seed)} --out {out}"
     runs = paper_law.QUICK_RUNS if quick else paper_law.RUNS
     found = _in_concave_worlds(paper_law.believers(), fresh, runs, seed, paper_law.HORIZONS, workers, out, command)
     if out is not None and (out / DATA).exists():
@@ -132,7 +134,7 @@ def _in_concave_worlds(
     if out is not None:
         optional.require("plot", "`--out`")  # before the work, not after it
     cases, name = (NAMED, "concave.json") if fresh is None else (drawn_cases(fresh), "concave-fresh.json")
-    with _progress() as bar:
+    with progress_bar() as bar:
         task = bar.add_task("worlds", total=len(cases))
         return scores(
             policies, cases, runs, seed, horizons, workers=workers, path=None if out is None else out / name,
@@ -146,7 +148,7 @@ def _show_ranking(found: list[Score], as_json: bool) -> None:
     if as_json:
         print(json.dumps([score._asdict() for score in found], indent=2))
         return
-    _print(ranking(found))
+    print_block(ranking(found))
 
 
 def show_robustness(quick: bool, seed: int, workers: int, out: Path | None, as_json: bool) -> None:
@@ -158,14 +160,14 @@ def show_robustness(quick: bool, seed: int, workers: int, out: Path | None, as_j
 
         path = out / DATA
     size: dict[str, Any] = {"horizon": QUICK_HORIZON, "runs": QUICK_RUNS} if quick else {}
-    with _progress() as bar:
+    with progress_bar() as bar:
         task = bar.add_task("policies under violated assumptions", total=None)
         study = run_study(
             seed=seed, workers=workers, path=path, **size,
             on_cell=lambda done, total: bar.update(task, completed=done, total=total),
         )  # fmt: skip
     if out is not None:
-        write_study(study, out, f"apportion robustness{' --quick' if quick else ''} --seed {seed} --out {out}")
+        write_study(study, out, f"apportion study robustness{' --quick' if quick else ''} --seed {seed} --out {out}")
     if as_json:
         print(json.dumps(_rows(study), indent=2))
         return
@@ -191,7 +193,7 @@ def show_concave(
     drawn = "" if fresh is None else f" --fresh {fresh} --worlds {worlds}"
     asked = "".join(f" --policy {name}" for name in names) + f"{drawn} --runs {runs} --seed {seed}"
     command = f"apportion study concave{asked} --out {out}"
-    with _progress() as bar:
+    with progress_bar() as bar:
         task = bar.add_task("worlds", total=len(cases))
         found = scores(
             policies, cases, runs, seed, workers=workers, path=None if out is None else out / DATA, command=command,
@@ -203,7 +205,7 @@ def show_concave(
         print(json.dumps([{**score._asdict(), "missed": score.missed} for score in found], indent=2))
         return
     for block in (by_world(found), verdicts(found)):
-        _print(block)
+        print_block(block)
 
 
 def show_told(runs: int, seed: int, workers: int | None, out: Path | None, as_json: bool) -> None:
@@ -214,7 +216,7 @@ def show_told(runs: int, seed: int, workers: int | None, out: Path | None, as_js
     command = f"apportion study told --runs {runs} --seed {seed} --out {out}"
     path = None if out is None else out / TOLD_DATA
     at_rest, moving = told.grid_cases(), told.moving_cases()
-    with _progress() as bar:
+    with progress_bar() as bar:
         task = bar.add_task("worlds", total=len(at_rest) + len(moving))
         found = [
             scores(
@@ -232,7 +234,7 @@ def show_told(runs: int, seed: int, workers: int | None, out: Path | None, as_js
         print(json.dumps([score._asdict() for part in found for score in part], indent=2))
         return
     for block in (told.grid_table(found[0]), told.moving_table(found[1]), told.bars(found[0], found[1])):
-        _print(block)
+        print_block(block)
 
 
 def show_replay(
@@ -247,7 +249,7 @@ def show_replay(
     if out is not None:
         optional.require("plot", "`--out`")  # before the work, not after it
     rates = read_rates(file, arms=arms, days=days, mean_days=mean_days, **reading_options(table))
-    with _progress() as bar:
+    with progress_bar() as bar:
         task = bar.add_task("runs", total=runs * len(contestants(rates.rates)))
         study = replay(rates, kits=kits, runs=runs, seed=seed, on_run=lambda: bar.advance(task))
     if out is not None:
@@ -262,7 +264,37 @@ def show_replay(
         print(study.to_json())
         return
     for block in (found_table(study), reliability_table(study), bars(study)):
-        _print(block)
+        print_block(block)
+
+
+def show_reliability(
+    worlds: int, days: int, kits: int, seed: int, plot: Path | None, out: Path | None, as_json: bool
+) -> None:
+    """Play the drawn worlds; `plot` gets the picture, `out` data, page and picture."""
+    from apportion.studies.reliability import reliability
+    from apportion.studies.reliability.page import picture, reliability_table, summary_table, write_study
+    from apportion.studies.reliability.worlds import KINDS
+
+    if plot is not None or out is not None:
+        optional.require("plot", "`--out`" if plot is None else "`--plot`")  # before the work, not after it
+    if plot is not None and plot.suffix.lower() not in PICTURES:
+        raise validation.refuse("plot", f"a file that ends with {', '.join(PICTURES)}", plot.name)
+    with progress_bar() as bar:
+        task = bar.add_task("worlds", total=worlds * len(KINDS))
+        study = reliability(worlds=worlds, days=days, kits=kits, seed=seed, on_world=lambda: bar.advance(task))
+    if out is not None:
+        size = f"--worlds {worlds} --days {days} --kits {kits} --seed {seed}"
+        write_study(study, out, f"apportion study reliability {size} --out {out}")
+    if plot is not None:
+        from apportion.reporting.figures.style import picture_style
+
+        with picture_style():
+            picture(study).savefig(plot, dpi=150)
+    if as_json:
+        print(study.to_json())
+        return
+    for block in (summary_table(study), reliability_table(study)):
+        print_block(block)
 
 
 def _rows(study: Study) -> list[dict[str, Any]]:
@@ -277,7 +309,7 @@ def _rows(study: Study) -> list[dict[str, Any]]:
     return rows
 
 
-def _print(block: page.Table) -> None:
+def print_block(block: page.Table) -> None:
     """A table of a page on the terminal."""
     table = Table(*block.columns, title=block.caption)
     for row in block.rows:
@@ -285,6 +317,6 @@ def _print(block: page.Table) -> None:
     Console().print(table)
 
 
-def _progress(*columns: Any, **options: Any) -> Progress:
+def progress_bar(*columns: Any, **options: Any) -> Progress:
     """A bar on the terminal, if the errors go to one."""
     return Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty(), **options)

@@ -13,7 +13,9 @@ from apportion.cli.campaign import Db, Json
 if TYPE_CHECKING:
     from apportion.campaigns.storage.tokens import TokenRow
 
-app = typer.Typer(no_args_is_help=True, help="Who may use the service: create, rotate, list and revoke tokens.")
+app = typer.Typer(
+    name="token", no_args_is_help=True, help="Who may use the service: create, rotate, list and revoke tokens."
+)
 
 Days = Annotated[float | None, typer.Option(help="It ends after so many days; never by default.")]
 TokenName = Annotated[str, typer.Argument(help="Who or what uses it.")]

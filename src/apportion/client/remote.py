@@ -12,6 +12,7 @@ from apportion.allocation.arms import Arm, by_name
 from apportion.allocation.beliefs import Beliefs
 from apportion.allocation.outcomes import Amounts, Outcomes
 from apportion.allocation.split import Split
+from apportion.campaigns.bounds import Bound
 from apportion.campaigns.check import Check
 from apportion.campaigns.creation import campaign_name
 from apportion.campaigns.events import Event
@@ -57,10 +58,14 @@ class RemoteCampaign(CampaignVerbs):
         outcomes: Outcomes,
         amounts: Amounts | None = None,
         *,
+        provisional: bool = False,
         confirm: bool = False,
         key: Key = None,
     ) -> None:
-        self._write("POST", "splits", ticket, "outcomes", content=_outcomes(outcomes, amounts, confirm), key=key)
+        content = _outcomes(outcomes, amounts, confirm)
+        if validation.flag("provisional", provisional):  # not sent where it is not: older services refuse it
+            content["provisional"] = True
+        self._write("POST", "splits", ticket, "outcomes", content=content, key=key)
 
     def amend(
         self,
@@ -83,8 +88,8 @@ class RemoteCampaign(CampaignVerbs):
         self,
         action: str,
         arm: str,
-        minimum: float | None = None,
-        maximum: float | None = None,
+        minimum: Bound | None = None,
+        maximum: Bound | None = None,
         key: Key = None,
         sigma: float | None = None,
     ) -> None:

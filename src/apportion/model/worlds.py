@@ -15,6 +15,11 @@ WORLDS: Final = {
     "Logarithmic": "apportion.model.curves",
     "Capped": "apportion.model.curves",
     "Moving": "apportion.model.moving",
+    "Jobs": "apportion.model.neighbours",
+    "Thresholds": "apportion.model.neighbours",
+    "Concave": "apportion.model.neighbours",
+    "SuccessCurves": "apportion.model.neighbours",
+    "Discounted": "apportion.model.neighbours",
 }
 """Every world of this package by name, with its module."""
 

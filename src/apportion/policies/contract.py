@@ -94,6 +94,10 @@ class Policy:
     """What it does where returns diminish (c < 1); empty where it is the same."""
     needs: ClassVar[str] = ""
     """Where the policy cannot run, in a sentence; empty where it runs everywhere."""
+    laboratory: ClassVar[bool] = False
+    """Whether it is for simulations only, as it keeps statistics that live use does not."""
+    compiles: ClassVar[bool] = True
+    """Whether `allocate` can be compiled; a simulation runs plainly, and much slower, where it cannot."""
     Record: ClassVar[type]
     """The NamedTuple that compiled code sees; made from the parameters unless the subclass has its own."""
 

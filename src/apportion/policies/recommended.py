@@ -73,7 +73,7 @@ class Recommended(Policy):
     (`apportion.theory.floor_regret_bound` with rival = 2−2b, 0.1 at least); it was measured to stop growing to 10^7
     periods. Nothing is proven for b ≤ 1/2: MOSS itself, with the whole horizon and a larger constant, has regret
     O(√(KT)). For c < 1 no policy does better than C*·log T (`apportion.theory.bent_constant`), and that slope was
-    measured. The constants were chosen by simulation; `apportion leaderboard` shows it against all others, on a
+    measured. The constants were chosen by simulation; `apportion study leaderboard` shows it against all others, on a
     fixed suite and on random ones, and docs/explanation/policies.md what it reaches where returns diminish.
 
     >>> Recommended(b=0.75)

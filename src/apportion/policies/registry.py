@@ -15,6 +15,7 @@ from apportion.errors import InvalidValue, UnknownName
 from apportion.policies.contract import Policy as Policy
 from apportion.policies.index import IndexPolicy as IndexPolicy
 from apportion.policies.parameters import Parameter, parameters_of
+from apportion.policies.published import PUBLISHED
 
 if TYPE_CHECKING:
     from apportion.policies.adaptive_elimination import AdaptiveElimination as AdaptiveElimination
@@ -56,13 +57,16 @@ DEFAULT_B = 0.5
 
 
 def find_policy(name: str, home: str | None = None) -> type[Policy]:
-    """A policy class by name: one of ours, or one defined in a module that was imported.
+    """A policy class by name: one of ours, a published one, or one defined in a module that was imported.
 
     `home` is what `Policy.to_state` says of a class that is not ours; a name of ours without one is ours.
     """
     if name in POLICIES and home is None:
         ours: type[Policy] = getattr(import_module(f"apportion.policies.{POLICIES[name]}"), name)
         return ours
+    if name in PUBLISHED and home is None:
+        published: type[Policy] = getattr(import_module("apportion.policies.published"), name)
+        return published
     found = _imported(name, home)
     if found is None:
         ours_by_name = [(each, find_policy(each)) for each in POLICIES]

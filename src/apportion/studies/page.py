@@ -101,7 +101,7 @@ def markdown(title: str, lead: str, blocks: Iterable[Block], pictures: Path = Pa
             case Text(text):
                 parts.append(text)
             case Table(caption):
-                parts += [*([caption] if caption else []), _markdown_table(block)]
+                parts += [*([caption] if caption else []), markdown_table(block)]
             case Picture(name, caption):
                 parts.append(f"![{caption}]({(pictures / name).as_posix()}.png)")
     return "\n\n".join(parts) + "\n"
@@ -173,8 +173,8 @@ def _without_ticks(text: str) -> str:
     return text.replace("`", "")
 
 
-def _markdown_table(table: Table) -> str:
-    """A bar inside a cell would end it."""
+def markdown_table(table: Table) -> str:
+    """A table without its caption; a bar inside a cell would end it."""
     rows = [[shown(value).replace("|", "\\|") for value in row] for row in [table.columns, *table.rows]]
     head, *body = [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join([head, f"|{'---|' * len(table.columns)}", *body])

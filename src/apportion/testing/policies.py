@@ -58,8 +58,8 @@ def _levelled(policy: Policy, arms: int) -> Policy:
 
 
 def _no_sums(policy: Policy, arms: int) -> Any:
-    """The sums that the policy reads in live use, before any outcome."""
-    return no_sums(policy.reads if hasattr(policy.reads, "new") else Sums, arms)
+    """The sums that the policy reads in live use, or in simulations where it has no other, before any outcome."""
+    return no_sums(policy.reads if policy.laboratory or hasattr(policy.reads, "new") else Sums, arms)
 
 
 def _world(policy: Policy, arms: int, seed: int, scale: float = 1.0, centre: float = 0.5) -> Instance:

@@ -60,6 +60,8 @@ def use_every_verb(campaign: Any, rounds: int = 40, seed: int = 1, allocator: bo
             if amount > 0 and rng.random() < 0.8:
                 outcome = None if rng.random() < 0.1 else float(amount * rng.random())
                 spent = {name: amount * 1.25} if rng.random() < 0.2 else None
+                if number % 5 == 3:  # a total so far, which leaves no trace
+                    record(amounts.ticket, {name: amount / 8.0}, provisional=True, **confirmed)
                 record(amounts.ticket, {name: outcome}, spent, **confirmed)
                 recorded.append((amounts.ticket, name))
         if rng.random() < 0.3 and recorded:

@@ -18,7 +18,7 @@ from apportion.inference.fit.estimate import EqualNoise, Estimate, estimated_qui
 from apportion.inference.fit.history import History
 from apportion.inference.fit.words import NEARLY_TWICE
 from apportion.inference.health import words
-from apportion.inference.health.findings import Finding, Handling, Health
+from apportion.inference.health.findings import LEAST_PERIODS, Finding, Handling, Health
 from apportion.inference.health.movement import memory_found, own_movement
 from apportion.inference.health.observations import Observations
 from apportion.inference.health.outliers import find_slips
@@ -27,9 +27,6 @@ MOST_PERIODS = 400
 MOST_ARMS = 200
 MOST_ROWS = 2400
 """No more than these are looked at, the latest and those with most rows; so a check takes tens of milliseconds."""
-
-LEAST_PERIODS = 12
-"""With fewer only slips and untried amounts are looked for."""
 
 FAR = 2.0  # times the largest amount tried
 # Policies choose amounts by results: an arm that was lucky gets more, and is so good no more. That looks like returns

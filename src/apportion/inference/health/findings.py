@@ -7,6 +7,12 @@ KINDS = (
 )  # fmt: skip
 """The kinds of findings, in the order in which they are told."""
 
+DOUBTS = ("outlier", "bent-returns", "drift", "unequal-noise")
+"""The kinds that, as a warning, say that ranges and chances may be wrong."""
+
+LEAST_PERIODS = 12
+"""With fewer only slips and untried amounts are looked for."""
+
 
 class Finding(NamedTuple):
     """One thing that was found in the data of a campaign.

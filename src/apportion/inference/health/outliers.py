@@ -3,7 +3,7 @@
 A row stands out if it is far from what its arm gives, beyond what noise explains, *and* five times off or more. All
 yardsticks must agree: the law as it was fitted (median and median absolute deviation of the arm, so that the slip
 does not hide itself), the rows of the arm just before and after, as returns may move, and those with the nearest
-amounts, which need no law.
+amounts, which need no law. Counts must be off by more than counts vary by themselves, too.
 
 Where this fails: an arm with fewer than ten rows, and one whose results are mostly the same number (0 sales, say), is
 not looked at; where returns jump to another level for good, the first rows after it look like slips.
@@ -117,7 +117,10 @@ def _odd_outcome(amounts: Floats, y: Floats, at: int, usual: float) -> Slip | No
     near = near[away[near] < _NEAR]
     if len(near) >= _NEIGHBOURS:
         usual = float(np.median(y[near] / amounts[near]) * amounts[at])
-    return Slip(at, "outcome", float(y[at]), usual) if _odd(float(y[at]), usual) else None
+    value = float(y[at])
+    if np.array_equal(y, np.rint(y)) and abs(value - usual) <= _DEVIATIONS * math.sqrt(max(abs(usual), 1.0)):
+        return None  # a count: two where none is usual is chance, and no slip
+    return Slip(at, "outcome", value, usual) if _odd(value, usual) else None
 
 
 def _odd(value: float, usual: float) -> bool:

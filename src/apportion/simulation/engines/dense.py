@@ -93,6 +93,7 @@ class Dense:
         self._prepared = policy.prepared(world.arms, horizon)
         self._environment = environment_of(world, policy)
         self._schedule = make_schedule(horizon, checkpoints)
+        plain = plain or not policy.compiles
         self._play = play_block if plain else compiled(play_block)
         self._batched = not plain and not world.moves and can_run_batched(policy, horizon)
 

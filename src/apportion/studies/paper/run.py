@@ -123,4 +123,4 @@ def _blocks(command: str, sections: Sequence[Section], values: Mapping[str, Valu
 
 def command_of(sizes: Sizes, seed: int) -> str:
     """The command that makes this report."""
-    return f"apportion reproduce{' --quick' if sizes.name == 'quick' else ''} --seed {seed}"
+    return f"apportion study paper{' --quick' if sizes.name == 'quick' else ''} --seed {seed}"

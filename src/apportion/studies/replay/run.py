@@ -123,7 +123,7 @@ def replay(
     for name, make in (contestants(rates.rates) if players is None else players).items():
         for run in range(count):
             allocator = make(rates.arms, whole=True, seed=seed + run)
-            played.setdefault(name, []).append(_play(allocator, world, size, np.random.default_rng([seed, run])))
+            played.setdefault(name, []).append(play_days(allocator, world, size, np.random.default_rng([seed, run])))
             on_run()
     best = size * float(rates.rates.max(axis=1).sum())
     even = float(np.mean([run.found for run in played[EVEN]]))
@@ -134,7 +134,8 @@ def replay(
     return ReplayStudy(rates.arms, len(rates.rates), size, count, seed, rows, reliability)
 
 
-def _play(allocator: Allocator, world: Replay, kits: int, rng: np.random.Generator) -> Run:
+def play_days(allocator: Allocator, world: Replay, kits: int, rng: np.random.Generator) -> Run:
+    """One run through all days of a world, and after each what is believed."""
     course, days, names = Course(world, rng), len(world.rates), allocator.arms
     found, held, said = 0.0, np.full((days - 1, world.arms), np.nan), np.full((days - 1, world.arms), np.nan)
     for day in range(days):

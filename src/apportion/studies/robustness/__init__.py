@@ -1,6 +1,6 @@
 """What violated assumptions cost: regret where one of them does not hold, over regret in the same world where all do.
 
-`apportion robustness` plays them all and writes the page `docs/robustness.md`.
+`apportion study robustness` plays them all and writes the page `docs/robustness.md`.
 """
 
 from apportion.studies.robustness.run import run_study

@@ -41,8 +41,8 @@ REMOVED_ARM = {**ARM, "state": "removed"}
 ARMS: dict[str, Any] = {"campaign": "ads", "arms": [ARM]}
 SETTINGS: dict[str, Any] = {
     **{name: setting.default for name, setting in settings.SETTINGS.items() if not setting.part_of},
-    "budget": 5000.0, "unit": "EUR", "policy": "Odds", "parameters": {"b": 0.75}, "b": 0.75, "c": 1.0, "sigma": 40.0,
-    "seed": 7, "assumed": [],
+    "budget": 5000.0, "unit": "EUR", "outcome_unit": "orders", "every": "week", "policy": "Odds",
+    "parameters": {"b": 0.75}, "b": 0.75, "c": 1.0, "sigma": 40.0, "seed": 7, "assumed": [],
 }  # fmt: skip
 HEALTH: dict[str, Any] = {
     "findings": [{
@@ -62,6 +62,7 @@ STATUS: dict[str, Any] = {
     "archived": False,
     "period": 7,
     "open_tickets": [7],
+    "provisional_tickets": [],
     "leader": "search",
     **TOTAL,
     "expected_regret_per_period": 121.5,

@@ -35,7 +35,9 @@ ArmName = Annotated[str, Field(json_schema_extra={"minLength": 1}, examples=["se
 Number = Annotated[float, WrapValidator(_as_given)]
 MaybeNumber = Number | None
 Whole = Annotated[float, WrapValidator(_as_given), WithJsonSchema({"type": "integer"})]
-Shares = dict[str, Number] | None
+Amounts = dict[str, Number] | None
+# A share, or a text such as "5%" or "250 EUR"; the library tells one from the other, and from what is neither.
+Bound = Number | str
 # A number or one by arm; the library tells one from the other, and from what is neither.
 PerArm = Annotated[
     Any,
@@ -65,8 +67,8 @@ class RequestModel(BaseModel):
 SHARE = {"minimum": 0, "maximum": 1}
 
 _TYPES: dict[str, Any] = {
-    "number": Number, "per_arm": PerArm, "whole": Whole, "flag": bool, "text": str, "policy": Any,
-    "shares": dict[str, Number],
+    "number": Number, "per_arm": PerArm, "whole": Whole, "flag": bool, "text": str, "choice": str, "policy": Any,
+    "shares": dict[str, Bound],
 }  # fmt: skip
 _BOUNDS = {"low": "minimum", "high": "maximum", "above": "exclusiveMinimum", "below": "exclusiveMaximum"}
 
@@ -83,6 +85,8 @@ def _setting(setting: Setting, change: bool) -> Any:
     schema: dict[str, Any] = {_BOUNDS[name]: bound for name, bound in setting.bounds.items()}
     if setting.kind == "policy":
         schema |= POLICY
+    if setting.options:
+        schema["enum"] = [*setting.options, *([None] if setting.nullable else [])]
     if setting.longest is not None:
         schema["maxLength"] = setting.longest
     default = None if change else ... if setting.required else setting.default
@@ -127,8 +131,17 @@ class Outcomes(RequestModel):
     outcomes: dict[str, MaybeNumber] = field(
         "What each arm returned.", example={"search": 812.0, "social": 410.5}, minProperties=1
     )
-    amounts: Shares = field("What was really spent, if not as advised.", example={"social": 900.0}, default=None)
+    amounts: Amounts = field("What was really spent, if not as advised.", example={"social": 900.0}, default=None)
     confirm: bool = field("Take it even where it is ten times off all that was seen.", example=False, default=False)
+
+
+class RecordedOutcomes(Outcomes):
+    """What came back, by arm; null where no data will come."""
+
+    provisional: bool = field(
+        "These are totals so far: they count, and what is recorded next replaces them, until it is final.",
+        example=False, default=False,
+    )  # fmt: skip
 
 
 class Rename(RequestModel):
@@ -148,8 +161,8 @@ class NewArm(RequestModel):
     """An arm to add, or one that was removed to bring back with all that was learned about it."""
 
     name: str = field("Its name.", example="radio", minLength=1)
-    minimum: Number = field("The smallest share.", example=0.05, default=0.0, **SHARE)
-    maximum: Number = field("The largest share.", example=1.0, default=1.0, **SHARE)
+    minimum: Bound = field('The smallest share; or "5%", "250 EUR".', example=0.05, default=0.0, **SHARE)
+    maximum: Bound = field('The largest share; or "50%", "2500 EUR".', example=1.0, default=1.0, **SHARE)
     sigma: MaybeNumber = field(
         "Its noise scale, where every arm has its own.", example=40, default=None, exclusiveMinimum=0
     )
@@ -159,5 +172,5 @@ class ChangeArm(RequestModel):
     """What to do with an arm. Bounds go with `bound` only."""
 
     action: Literal["pause", "resume", "bound"] = Field(description="What to do.", examples=["bound"])
-    minimum: MaybeNumber = field("The smallest share.", example=0.05, default=None, **SHARE)
-    maximum: MaybeNumber = field("The largest share.", example=0.5, default=None, **SHARE)
+    minimum: Bound | None = field('The smallest share; or "5%", "250 EUR".', example="5%", default=None, **SHARE)
+    maximum: Bound | None = field('The largest share; or "50%", "2500 EUR".', example=0.5, default=None, **SHARE)

@@ -148,6 +148,7 @@ class Status(BeliefBasis):
     archived: bool
     period: int
     open_tickets: list[int]
+    provisional_tickets: list[int] = Field(description="Those with totals so far, which will be replaced.")
     leader: str | None
     spent: Maybe
     returned: Maybe
@@ -172,7 +173,9 @@ class Campaigns(ResponseModel):
     next: str | None
 
 
-@fields_of(history.Line, state=Literal["open", "recorded", "no data", "amended", "cancelled", "unused"])
+@fields_of(
+    history.Line, state=Literal["open", "provisional", "recorded", "no data", "amended", "cancelled", "unused"]
+)
 class Line(ResponseModel):
     """One arm in one split."""
 

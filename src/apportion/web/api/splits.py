@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
@@ -38,11 +39,15 @@ def explain(request: Request, name: Name, ticket: Ticket, user: Reader) -> Any:
 
 @route(router.post, "/splits/{ticket}/outcomes", "Record outcomes", responses.Recorded, "Recorded.")
 def record(
-    request: Request, name: Name, ticket: Ticket, body: requests.Outcomes, user: Writer, key: Key = None
+    request: Request, name: Name, ticket: Ticket, body: requests.RecordedOutcomes, user: Writer, key: Key = None
 ) -> Any:
-    """Record outcomes: for some arms or all, late, in any order. The same again changes nothing."""
+    """Record outcomes: for some arms or all, late, in any order. The same again changes nothing.
+
+    Totals so far are `provisional`: what is recorded next replaces them, and the ticket stays open until it is final.
+    """
     campaign = open_campaign(request, name)
-    return _recorded(campaign, ticket, lambda: _told(campaign.record, ticket, body, key))
+    verb = functools.partial(campaign.record, provisional=body.provisional)
+    return _recorded(campaign, ticket, lambda: _told(verb, ticket, body, key))
 
 
 @route(router.patch, "/splits/{ticket}/outcomes", "Correct outcomes", responses.Recorded, "Corrected.")
@@ -63,7 +68,7 @@ def cancel(request: Request, name: Name, ticket: Ticket, user: Writer, key: Key 
 
 @route(router.post, "/splits/{ticket}/close", "Close a split", responses.Recorded, "Nothing more is expected.")
 def close(request: Request, name: Name, ticket: Ticket, user: Writer, key: Key = None) -> Any:
-    """No result will come for what is still open of a ticket."""
+    """No result will come for what is still open of a ticket; its provisional totals are final, then."""
     campaign = open_campaign(request, name)
     return _recorded(campaign, ticket, lambda: campaign.close(ticket, key=key))
 

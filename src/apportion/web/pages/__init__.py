@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from apportion.web.pages import actions, assets, campaign, importing, laboratory, lifecycle, login, overview, wizard
+from apportion.web.pages import (
+    actions,
+    assets,
+    campaign,
+    comparison,
+    importing,
+    laboratory,
+    lifecycle,
+    login,
+    overview,
+    wizard,
+)
 from apportion.web.pages.shared import error_page
 
-_MODULES = (assets, overview, login, wizard, importing, campaign, actions, lifecycle, laboratory)
+_MODULES = (assets, overview, login, wizard, importing, campaign, actions, lifecycle, laboratory, comparison)
 ROUTERS = [module.router for module in _MODULES]
 
 __all__ = ["ROUTERS", "error_page"]

@@ -10,6 +10,7 @@ from starlette.datastructures import FormData
 
 from apportion._common import validation
 from apportion.campaigns.campaign import Campaign
+from apportion.campaigns.pasted import read_pasted
 from apportion.campaigns.settings import SETTINGS
 from apportion.errors import ApportionError, InvalidValue, StoreUnavailable, Unconfirmed
 from apportion.web.guard.problems import public_sentence
@@ -55,19 +56,27 @@ def record(request: Request, name: str, ticket: int, form: Form, user: PageWrite
     alone = text(form, "back") == "ticket"
     try:
         outcomes, amounts = outcomes_of(form)
+        pasted = form.get("pasted")
+        if isinstance(pasted, str) and pasted.strip():
+            _take_pasted(campaign, ticket, pasted, outcomes, amounts)
         if not outcomes and not amounts:
             raise InvalidValue("Type at least one outcome, or tick “no data” where none will come.")
-        campaign.record(ticket, outcomes, amounts or None, confirm=bool(text(form, "confirm")), key=key_of(form))
+        provisional = bool(text(form, "provisional"))
+        campaign.record(
+            ticket, outcomes, amounts or None, provisional=provisional, confirm=bool(text(form, "confirm")),
+            key=key_of(form),
+        )  # fmt: skip
     except ApportionError as error:
         if alone or ticket not in campaign.open_tickets:
             return refused(request, user, campaign, form, error, "record", ticket)
         return refused(request, user, campaign, form, error, f"ticket-{ticket}")
     if ticket in campaign.open_tickets:
-        return go(
-            request,
-            campaign_path(name, "tickets", ticket) if alone else f"{campaign_path(name)}#ticket-{ticket}",
-            f"Recorded. Ticket {ticket} stays open for the outcomes that are still to come.",
-        )
+        if provisional:
+            done = f"Recorded as provisional. Ticket {ticket} stays open until its totals are final."
+        else:
+            done = f"Recorded. Ticket {ticket} stays open for the outcomes that are still to come."
+        where = campaign_path(name, "tickets", ticket) if alone else f"{campaign_path(name)}#ticket-{ticket}"
+        return go(request, where, done)
     return go(request, f"{campaign_path(name)}#next", f"Recorded: ticket {ticket} is complete.")
 
 
@@ -95,6 +104,21 @@ def amend(request: Request, name: str, ticket: int, form: Form, user: PageWriter
         return refused(request, user, campaign, form, error, "amend", ticket)
     names = ", ".join(dict.fromkeys((*changed, *amounts)))
     return go(request, f"{campaign_path(name)}#history", f"Ticket {ticket} was corrected for {names}.")
+
+
+def _take_pasted(
+    campaign: Campaign, ticket: int, pasted: str, outcomes: dict[str, float | None], amounts: dict[str, float]
+) -> None:
+    """Add what was pasted from a spreadsheet to what was typed; an arm that has both is refused."""
+    waiting = [line.arm for line in campaign.history(ticket, ticket) if line.state in ("open", "provisional")]
+    for row in read_pasted(pasted, waiting):
+        if row.ticket not in (None, ticket):
+            raise InvalidValue(f"What is pasted must belong to ticket {ticket}; got ticket {row.ticket}.")
+        if row.arm in outcomes:
+            raise InvalidValue(f"The outcome of '{row.arm}' is typed and pasted at once; leave one of them out.")
+        outcomes[row.arm] = row.outcome
+        if row.amount is not None:
+            amounts[row.arm] = row.amount
 
 
 def _emptied(form: FormData, arm: str) -> bool:

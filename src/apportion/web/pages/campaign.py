@@ -20,8 +20,9 @@ from apportion.errors import InvalidValue
 from apportion.web.guard.users import PageReader, User
 from apportion.web.pages.leaderboard import board
 from apportion.web.pages.over_time import ChartCache, describe_event
+from apportion.web.pages.paging import ARMS_PER_PAGE, in_pages, matches
 from apportion.web.pages.setting_fields import current_fields
-from apportion.web.pages.shared import Typed, page, page_number
+from apportion.web.pages.shared import Typed, other_parameters, page, page_number
 from apportion.web.pages.tickets import arm_indices, history_page, ticket_view
 from apportion.web.shared import etag, json_response, open_campaign, unchanged
 
@@ -74,14 +75,20 @@ def campaign_page(
     """The page; with what went wrong beside the form it belongs to, and what was typed still in it."""
     now = campaign.status()
     indices = arm_indices(arm.name for arm in now.arms)
+    wanted = request.query_params.get("find", "").strip()[:200]
+    in_use = [arm for arm in now.arms if arm.state != "removed"]
+    arms = in_pages([arm for arm in in_use if matches(arm.name, wanted)], page_number(request, "arms"))
     shown = list(now.open_tickets[-OPEN_SHOWN:])
     # The form that something is wrong with must be there, however old its ticket.
     shown += [ticket for ticket in now.open_tickets if f"ticket-{ticket}" in (problems or {}) and ticket not in shown]
     last = campaign.events(now.version - 1, 1)
     return page(
         request, "campaign.html", user, status=status,
-        now=now, indices=indices, unit=now.settings.unit, board=board(now),
-        open=[ticket_view(campaign, ticket, indices) for ticket in sorted(shown, reverse=True)],
+        now=now, indices=indices, unit=now.settings.unit, board=board(now, wanted, page_number(request, "board")),
+        arms=arms, many=len(in_use) > ARMS_PER_PAGE, wanted=wanted,
+        others={name: other_parameters(request, name) for name in ("page", "board", "arms", "find")},
+        open=[ticket_view(campaign, ticket, indices, most_sure=now.most_sure, wanted=wanted)
+              for ticket in sorted(shown, reverse=True)],
         more_open=[ticket for ticket in now.open_tickets if ticket not in shown],
         imports=campaign.imports(),
         history=history_page(campaign, now.period, indices, page_number(request)),
@@ -124,11 +131,13 @@ def ticket_page(
 ) -> HTMLResponse:
     """The page of one ticket."""
     indices = arm_indices(arm.name for arm in campaign.arms)
-    view, settings = ticket_view(campaign, ticket, indices), campaign.settings
+    wanted = request.query_params.get("find", "").strip()[:200]
+    view = ticket_view(campaign, ticket, indices, wanted=wanted, at=page_number(request, "rows"))
+    settings = campaign.settings
     return page(
         request, "ticket.html", user, status=status, name=campaign.name, split=view, unit=settings.unit,
         minimise=settings.minimise, waiting=any(row.open for row in view.rows), problems=problems or {},
-        typed=typed or {},
+        typed=typed or {}, wanted=wanted, others={name: other_parameters(request, name) for name in ("rows", "find")},
     )  # fmt: skip
 
 

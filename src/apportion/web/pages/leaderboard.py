@@ -10,6 +10,7 @@ from apportion._common.formatting import chance as chance_shown
 from apportion._common.formatting import column_cells, readable, side_by_side
 from apportion.allocation.beliefs import Belief
 from apportion.campaigns.status import Status, back_words, marginal_heading, return_heading, spent_heading
+from apportion.web.pages.paging import in_pages, matches
 
 # An interval that is wider than so many times the rest is cut off, with an arrow: one unknown arm must not press all
 # others into a point.
@@ -74,13 +75,24 @@ class Board(NamedTuple):
     """'Return so far', or 'Cost so far'."""
     together: tuple[str, str, str]
     """Spent, came back and return so far of all arms, the removed ones too."""
+    at: int
+    pages: int
+    total: int
+    """The page of the rows, how many pages there are, and how many arms on them."""
 
 
-def board(status: Status) -> Board:
-    """The leaderboard of a campaign: arms that were not removed, the best first."""
+def board(status: Status, wanted: str = "", at: int = 1) -> Board:
+    """The leaderboard of a campaign: arms that were not removed, the best first; one page of it.
+
+    `wanted`: only arms with these words in their name.
+    """
     beliefs, settings = status.beliefs, status.settings
-    arms = [(index, arm, arm.belief) for index, arm in enumerate(status.arms) if arm.belief is not None]
-    axis = _axis([belief for _, _, belief in arms])
+    every = [(index, arm, arm.belief) for index, arm in enumerate(status.arms) if arm.belief is not None]
+    axis = _axis([belief for _, _, belief in every])
+    sign = 1.0 if settings.minimise else -1.0
+    every.sort(key=lambda row: (math.isnan(row[2].mean), sign * row[2].mean, row[0]))
+    found = in_pages([row for row in every if matches(row[1].name, wanted)], at)
+    arms = found.rows
     rows = []
     columns = (
         column_cells([getattr(arm, field) for arm in (*status.arms, status)]) for field in ("spent", "returned")
@@ -109,9 +121,6 @@ def board(status: Status) -> Board:
                 chance=0.0 if math.isnan(chance) else chance,
             )
         )
-    sign = 1.0 if settings.minimise else -1.0
-    means = {index: belief.mean for index, _, belief in arms}
-    rows.sort(key=lambda row: (math.isnan(means[row.colour_index]), sign * means[row.colour_index], row.colour_index))
     ticks, zero = _ticks(axis) if axis else ((), None)
     back, so_far = back_words(settings)
     return Board(
@@ -122,9 +131,12 @@ def board(status: Status) -> Board:
         marginal=marginal_heading(settings) if settings.c < 1.0 else None,
         assumed="sigma" in settings.assumed and settings.policy != "Auto",
         resource=spent_heading(settings),
-        back=back,
+        back=f"{back} ({settings.outcome_unit})" if settings.outcome_unit else back,
         so_far=so_far,
         together=(*totals[-1], readable(status.return_so_far)),
+        at=found.at,
+        pages=found.pages,
+        total=found.total,
     )
 
 

@@ -42,17 +42,19 @@ def rename(request: Request, name: str, form: Form, user: PageWriter) -> Respons
 
 
 @router.post("/campaigns/{name}/archive")
-def archive(request: Request, name: str, user: PageWriter) -> Response:
+def archive(request: Request, name: str, form: Form, user: PageWriter) -> Response:
     """Put the campaign away."""
     open_campaign(request, name).archive()
-    return go(request, campaign_path(name), f"{name} is archived: it is in no list, and is not split.")
+    back = "/" if text(form, "back") == "list" else campaign_path(name)
+    return go(request, back, f"{name} is archived: it is in no list, and is not split.")
 
 
 @router.post("/campaigns/{name}/unarchive")
-def unarchive(request: Request, name: str, user: PageWriter) -> Response:
+def unarchive(request: Request, name: str, form: Form, user: PageWriter) -> Response:
     """Take the campaign out again."""
     open_campaign(request, name).unarchive()
-    return go(request, campaign_path(name), f"{name} is in use again.")
+    back = "/" if text(form, "back") == "list" else campaign_path(name)
+    return go(request, back, f"{name} is in use again.")
 
 
 @router.post("/campaigns/{name}/clone")

@@ -13,10 +13,13 @@ from apportion._common.formatting import one_of, readable
 from apportion.allocation.beliefs import Beliefs
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.events import Event
+from apportion.campaigns.status import Status
 
 # A chart shows at most so many moments and steps; the export has all of them.
 MOMENTS = 160
 STEPS = 400
+# No more arms are drawn, as nobody tells more lines apart; the leaderboard has all of them.
+ARMS_DRAWN = 24
 # With more changes of budget than this only those of the settings are marked.
 BUDGET_MARKS = 12
 # Charts are cached while their campaigns have no more arms than this together; about 40 kB each.
@@ -108,8 +111,10 @@ class Chart:
             except BaseException:
                 self._begin()
                 raise
-            arms = [arm.name for arm in status.arms]
-            self.arms = len(arms)
+            everyone = [arm.name for arm in status.arms]
+            self.arms = len(everyone)
+            indices = self._drawn(status)
+            arms = [everyone[index] for index in indices]
             moments = [moment for moment in self._moments if self._dates[moment.period - 1] is not None]
             moments.append(_moment(status.period, status.beliefs))
             marks = self._marks.by_period()
@@ -121,15 +126,45 @@ class Chart:
                 "level": 100 * status.settings.level,
                 "minimise": status.settings.minimise,
                 "arms": arms,
+                "indices": indices,
+                "others": f"{len(everyone) - len(arms):,} other arms" if len(arms) < len(everyone) else None,
                 "periods": [moment.period for moment in moments],
                 "beliefs": {name: _series(moments, name) for name in arms},
                 "tickets": [split.ticket for split in self._splits],
                 "budgets": [split.budget for split in self._splits],
-                "shares": {name: [split.shares.get(name, 0.0) for split in self._splits] for name in arms},
+                "shares": self._shares(arms, len(everyone)),
                 "last": status.period,
                 "marks": [mark._asdict() for mark in marks],
                 "dates": _dates(self._dates, {*shown, *(mark.period for mark in marks)}),
             }
+
+    def _drawn(self, status: Status) -> list[int]:
+        """Which arms are drawn, by their place: all, or of too many those that lead and those that got most."""
+        if len(status.arms) <= ARMS_DRAWN:
+            return list(range(len(status.arms)))
+        given: dict[str, float] = {}
+        for split in self._splits:
+            for name, share in split.shares.items():
+                given[name] = given.get(name, 0.0) + share
+
+        def rank(index: int) -> tuple[float, float, int]:
+            arm = status.arms[index]
+            best = arm.belief.probability_best if arm.belief is not None else 0.0
+            return (0.0 if math.isnan(best) else -best, -given.get(arm.name, 0.0), index)
+
+        by_rank = sorted(range(len(status.arms)), key=rank)
+        most = sorted(by_rank, key=lambda index: (-given.get(status.arms[index].name, 0.0), index))
+        half = ARMS_DRAWN // 2
+        chosen = dict.fromkeys((*by_rank[:half], *most[:ARMS_DRAWN]))
+        return sorted(list(chosen)[:ARMS_DRAWN])
+
+    def _shares(self, arms: list[str], everyone: int) -> dict[str, list[float]]:
+        """The shares of these arms by split, and of all others together where there are any."""
+        found = {name: [split.shares.get(name, 0.0) for split in self._splits] for name in arms}
+        if everyone > len(arms):
+            drawn = [math.fsum(of) for of in zip(*found.values())]
+            found[f"{everyone - len(arms):,} other arms"] = [max(0.0, 1.0 - part) for part in drawn]
+        return found
 
     def _read_on(self, upto: int, periods: int) -> None:
         """Take in the events since the last look, up to the one with that number: so many periods in all."""

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from apportion.campaigns.campaign import Campaign
+from apportion.campaigns.status import back_words
 from apportion.campaigns.summary import readable_status
 from apportion.web.api.campaigns import checksum
 from apportion.web.guard.users import PageReader
 from apportion.web.pages.campaign import Leading, leading
+from apportion.web.pages.paging import in_pages, matches
 from apportion.web.pages.shared import page, page_number
 from apportion.web.pages.tickets import Bar, arm_indices, share_bar
 from apportion.web.shared import db_of, open_campaign, store_of, versions
@@ -28,7 +32,7 @@ class Row(NamedTuple):
     name: str
     archived: bool = False
     period: int = 0
-    budget: float | None = None
+    budget: float = 0.0
     unit: str | None = None
     leading: Leading | None = None
     open: int = 0
@@ -36,8 +40,22 @@ class Row(NamedTuple):
     shares: Bar = ()
     spent: float = 0.0
     date: str | None = None
+    spent_in_all: float = math.nan
+    returned: float = math.nan
+    back: str = ""
+    """'came back', or 'cost'."""
     broken: str | None = None
     """Why the campaign cannot be read, in a sentence; the rest is empty then."""
+
+
+class UnitTotal(NamedTuple):
+    """The campaigns of one unit together. What came back is not added up: it may be sales here and hours there."""
+
+    unit: str | None
+    campaigns: int
+    budget: float
+    spent: float
+    open: int
 
 
 @router.get("/")
@@ -46,16 +64,36 @@ def overview(request: Request, user: PageReader) -> HTMLResponse:
     # Before the rows: what happens while they are read is sent by the stream.
     version = checksum(versions(store_of(request.app)))
     in_use, names = Campaign.names(db_of(request)), Campaign.names(db_of(request), archived=True)
-    away = len(names) - len(in_use)
+    away, any_at_all = len(names) - len(in_use), bool(names)
     with_archived = request.query_params.get("archived") == "1"
+    wanted = request.query_params.get("q", "").strip()[:200]
     if not with_archived:
         names = in_use
-    pages = max(1, math.ceil(len(names) / CAMPAIGNS_PER_PAGE))
-    at = min(max(page_number(request), 1), pages)
-    first = (at - 1) * CAMPAIGNS_PER_PAGE
-    rows = [_row(open_campaign(request, name)) for name in names[first : first + CAMPAIGNS_PER_PAGE]]
-    return page(request, "overview.html", user, rows=rows, total=len(names), at=at, pages=pages, shown=version,
-                away=away, with_archived=with_archived)  # fmt: skip
+    names = tuple(name for name in names if matches(name, wanted))
+    found = in_pages(names, page_number(request), CAMPAIGNS_PER_PAGE)
+    rows = [_row(open_campaign(request, name)) for name in found.rows]
+    kept = {**({"q": wanted} if wanted else {}), **({"archived": "1"} if with_archived else {})}
+    return page(request, "overview.html", user, rows=rows, total=found.total, at=found.at, pages=found.pages,
+                shown=version, away=away, with_archived=with_archived, any_at_all=any_at_all, wanted=wanted,
+                query=urlencode(kept), sums=unit_totals(rows))  # fmt: skip
+
+
+def unit_totals(rows: Sequence[Row]) -> list[UnitTotal]:
+    """The campaigns of these rows by unit, the units with most campaigns first."""
+    by_unit: dict[str | None, list[Row]] = {}
+    for row in rows:
+        if row.broken is not None:
+            continue
+        by_unit.setdefault(row.unit or None, []).append(row)
+    found = [
+        UnitTotal(
+            unit, len(own), math.fsum(row.budget for row in own if not row.archived),
+            math.fsum(row.spent_in_all for row in own if math.isfinite(row.spent_in_all)),
+            sum(row.open for row in own),
+        )
+        for unit, own in by_unit.items()
+    ]  # fmt: skip
+    return sorted(found, key=lambda total: (-total.campaigns, total.unit or ""))
 
 
 def _row(campaign: Campaign) -> Row:
@@ -76,4 +114,7 @@ def _row(campaign: Campaign) -> Row:
         shares=share_bar({line.arm: line.amount for line in lines}, indices),
         spent=math.fsum(line.amount for line in lines),
         date=lines[0].date if lines else None,
+        spent_in_all=status.spent,
+        returned=status.returned,
+        back=back_words(status.settings)[0].lower(),
     )

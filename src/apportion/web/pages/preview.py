@@ -16,7 +16,7 @@ from apportion.campaigns.settings import SETTINGS
 from apportion.campaigns.state import ALLOCATOR_SETTINGS, resolution_of
 from apportion.model.law import Instance
 from apportion.model.sums import Floats
-from apportion.policies import Auto, Uniform
+from apportion.policies import Uniform
 from apportion.policies.contract import return_exponent_for
 from apportion.policies.registry import DEFAULT_B, choose_policy
 from apportion.simulation.live import play_through
@@ -39,8 +39,7 @@ class Preview(NamedTuple):
     `shares` are those of one world, the middle one by gain; there `best` is the best arm. `found` is the share that
     the best arm of a world gets in the last period, on average, and `optimum` what the best split gives it: all, but
     where returns diminish. `swing` is the standard deviation of an outcome of `part`, an even part of the budget;
-    `guessed` says that nobody gave it. `learns` are those of b and sigma that the campaign has to find out, and
-    `assumed` those that its policy takes for granted instead.
+    `guessed` says that nobody gave it.
     """
 
     periods: int
@@ -55,12 +54,9 @@ class Preview(NamedTuple):
     even: float
     found: float
     optimum: float
-    b: float
     part: float
     swing: float
     guessed: bool
-    learns: tuple[str, ...]
-    assumed: tuple[str, ...]
 
 
 def preview(
@@ -68,27 +64,24 @@ def preview(
     *,
     centre: float,
     spread: float,
-    means: Mapping[str, float] | None = None,
-    b: float | None = None,
     sigma: Sigma | None = None,
     seed: int = 1,
 ) -> Preview:
     """Play the first periods of a campaign with these options of `Campaign.create`.
 
-    In each world the arms' means are drawn around `centre`, or around `means` where a history gives some, with the
-    standard deviation `spread`: what a unit returns where the budget is split evenly. The law has the campaign's own
-    b, σ and c; where it is to learn them, `b` and `sigma`, and where these are not known either, the b that is taken
-    where nobody says and a σ by `USUAL_SWING`.
+    In each world the arms' means are drawn around `centre` with the standard deviation `spread`: what a unit returns
+    where the budget is split evenly. The law has the campaign's own b, σ and c; where it is to learn them, the b that
+    is taken where nobody says and `sigma`, or where that is not known either a σ by `USUAL_SWING`.
     """
     names = list(options["arms"])
     budget = validation.number("budget", options["budget"], above=0.0)
     scale = in_order(sigma_by_name(options.get("sigma"), names), names)
-    policy, unknown = choose_policy(options.get("policy") or "auto", options.get("b"), scale, c=options.get("c"))
+    policy, _ = choose_policy(options.get("policy") or "auto", options.get("b"), scale, c=options.get("c"))
     c = return_exponent_for(policy, options.get("c"))
-    given = [options.get("b"), b, getattr(policy, "b", None), DEFAULT_B]
+    given = [options.get("b"), getattr(policy, "b", None), DEFAULT_B]
     exponent = float(next(value for value in given if value is not None))
     worlds = max(FEWEST_WORLDS, min(WORLDS, ARM_WORLDS // max(1, len(names))))
-    middle = np.array([(means or {}).get(name, centre) for name in names])
+    middle = np.full(len(names), centre)
     part = budget / len(names)
     known = scale or in_order(sigma_by_name(sigma, names), names)
     usual = USUAL_SWING * part * (abs(float(middle.mean())) or 1.0)
@@ -122,7 +115,6 @@ def preview(
     limit = (top - even).mean() * np.arange(1, PERIODS + 1)
     low, high = np.quantile(gains, (0.05, 0.95), axis=0)
     shown = int(np.argsort(gains[:, -1])[worlds // 2])
-    learns = isinstance(policy, Auto)
     return Preview(
         periods=PERIODS,
         worlds=worlds,
@@ -136,12 +128,9 @@ def preview(
         even=float(sign * even.mean() * PERIODS),
         found=float(shares[np.arange(worlds), -1, best].mean()),
         optimum=float(np.mean([future.best_split[arm] for future, arm in zip(futures, best)])),
-        b=exponent,
         part=part,
         swing=float(swing),
         guessed=not known,
-        learns=unknown if learns else (),
-        assumed=() if learns else unknown,
     )
 
 
@@ -179,13 +168,9 @@ def in_words(found: Preview, options: Mapping[str, Any]) -> list[str]:
         part = money(float(f"{found.part:.4g}"), unit)
         sentences.append(
             f"How far results vary was not given: that of {part}, an even part of the budget, varies by "
-            f"{_rough(found.swing)} here, which is a guess. The more luck, the less to gain: type your own in "
-            "step 2."
+            f"{_rough(found.swing)} here, which is a guess. The more luck, the less to gain: type your own "
+            "above."
         )
-    if "b" in found.learns:
-        sentences.append(f"In these futures b is {found.b:.2g}; the campaign does not know that, and learns it.")
-    elif "b" in found.assumed:
-        sentences.append(f"b was not given: this policy takes {found.b:.2g}, and it is so in these futures.")
     return sentences
 
 

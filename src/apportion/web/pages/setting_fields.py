@@ -15,6 +15,9 @@ from apportion.policies.contract import return_exponent_for
 from apportion.policies.registry import POLICIES, choose_policy
 from apportion.web.pages.shared import Typed, number, optional, plain_number, plain_percent, whole
 
+STATISTICS = ("b", "c", "sigma", "horizon", "half_life", "window", "robust", "level")
+"""The settings that speak of statistics: they stand behind a click, as nobody needs them to begin with."""
+
 
 class Field(NamedTuple):
     """A setting as a field of a form."""
@@ -27,6 +30,11 @@ class Field(NamedTuple):
     number: bool = True
     options: tuple[str, ...] = ()
     longest: int | None = None
+
+    @property
+    def statistics(self) -> bool:
+        """Whether it stands behind a click."""
+        return self.name in STATISTICS
 
 
 def new_fields(typed: Typed, policies: Iterable[str]) -> dict[str, Field]:
@@ -47,7 +55,8 @@ def current_fields(status: Status, typed: Typed | None = None) -> list[Field]:
     fields = []
     for name, setting in CHANGEABLE.items():
         value, placeholder = shown(setting, getattr(own, name)), ""
-        if name in own.assumed:  # to type it is to know it, even if the number is the same
+        learned = name == "c" and own.policy == "Auto" and own.parameters.get("c") is None
+        if name in own.assumed or learned:  # to type it is to know it, even if the number is the same
             kind, held = "learned" if own.policy == "Auto" else "assumed", getattr(own, name)
             value, placeholder = "", "not known yet" if held is None else f"{kind}: {held:.3g}"
         field = _field(setting, (typed or {}).get(name, value), placeholder, policies)
@@ -57,7 +66,9 @@ def current_fields(status: Status, typed: Typed | None = None) -> list[Field]:
 
 
 def _field(setting: Setting, value: str, placeholder: str, policies: tuple[str, ...]) -> Field:
-    options = policies if setting.kind == "policy" else setting.words if setting.kind == "flag" else ()
+    options = policies if setting.kind == "policy" else setting.words if setting.kind == "flag" else setting.options
+    if setting.kind == "choice" and setting.nullable:
+        options = ("", *options)
     hint = setting.hint or setting.help
     if setting.nullable:
         hint += f" Empty: {setting.without}."

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -20,19 +20,24 @@ from apportion._common.formatting import percent, readable, side_by_side
 from apportion._common.parsing import number as number
 from apportion._common.parsing import plain
 from apportion._version import __version__
+from apportion.campaigns.bounds import SIGNS
 from apportion.errors import ApportionError, Conflict, InvalidValue, StoreUnavailable, UnknownName
 
 HERE = Path(__file__).parent.parent
 STATIC = HERE / "static"
 
-# As many arms have a colour of their own; after them the colours begin anew, and the names tell them apart.
-COLOURS = 7
+# As many arms have a colour of their own; after them the colours come again, with a pattern. `chart.js` has the same.
+COLOURS = 12
+PATTERNS = 4
 
 FLASH_COOKIE = "apportion_flash"
 FLASH_LONGEST = 1200
 FLASH_SECONDS = 30
 
 Typed = Mapping[str, str]
+
+# The parameters of the addresses of pages.
+_PARAMETERS = ("q", "archived", "find", "page", "board", "arms", "rows")
 
 
 async def _form(request: Request) -> AsyncIterator[FormData]:
@@ -126,10 +131,16 @@ def campaign_path(name: str, *more: Any) -> str:
     return "/".join(("/campaigns", *(quote(str(part), safe="") for part in (name, *more))))
 
 
-def page_number(request: Request) -> int:
+def page_number(request: Request, name: str = "page") -> int:
     """Which page of a list is asked for; 1 where none is, or what is no number."""
-    wanted = request.query_params.get("page", "1")
-    return int(wanted) if wanted.isascii() and wanted.isdigit() else 1
+    wanted = request.query_params.get(name, "1")
+    return int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 10 else 1
+
+
+def other_parameters(request: Request, *names: str) -> str:
+    """What else the address says, for links that must go on saying it: all known parameters but these."""
+    kept = {name: value for name, value in request.query_params.items() if name in _PARAMETERS and name not in names}
+    return urlencode(kept)
 
 
 def fresh_key() -> str:
@@ -164,9 +175,12 @@ def whole(typed: str, what: str) -> int | None:
     return None if value is None else int(value)
 
 
-def share(typed: str, what: str) -> float | None:
-    """A percentage as a share: '5' and '5%' are 0.05."""
-    value = optional(typed.rstrip("% "), what)
+def share(typed: str, what: str) -> float | str | None:
+    """A percentage as a share: '5' and '5%' are 0.05. With a unit it is an amount, which the campaign reads."""
+    bare = typed.rstrip("% ")
+    if any(mark.isalpha() or mark in SIGNS for mark in bare) and any(mark.isdigit() for mark in bare):
+        return typed
+    value = optional(bare, what)
     if value is not None and not 0.0 <= value <= 100.0:
         raise InvalidValue(f"{what[:1].upper()}{what[1:]} must be a percentage from 0 to 100; got {typed[:60]!r}.")
     return None if value is None else value / 100.0
@@ -205,6 +219,23 @@ def when(moment: str | None) -> str:
     return (moment or "–")[:16].replace("T", " ")
 
 
+def arm_classes(index: int | None) -> str:
+    """The classes that give an arm its colour and pattern: any two of the first 48 differ. None: no arm of its own.
+
+    >>> arm_classes(3), arm_classes(15), arm_classes(None)
+    ('arm-3', 'arm-3 pattern-1', 'arm-others')
+    """
+    if index is None:
+        return "arm-others"
+    pattern = hatch_of(index)
+    return f"arm-{index % COLOURS}" + (f" pattern-{pattern}" if pattern else "")
+
+
+def hatch_of(index: int | None) -> int:
+    """Which pattern lies over the colour of an arm; 0 for none."""
+    return 0 if index is None else index // COLOURS % PATTERNS
+
+
 def with_code(sentence: str) -> Markup:
     """A sentence with `commands` set as code; everything is escaped."""
     parts = sentence.split("`")
@@ -239,10 +270,11 @@ def _templates() -> Jinja2Templates:
     templates = Jinja2Templates(HERE / "templates")
     templates.env.trim_blocks = templates.env.lstrip_blocks = True
     templates.env.globals.update(static=static, plotly=PLOTLY_URL, plotly_style_ids=style_ids,
-                                 colours=COLOURS, campaign_path=campaign_path,
+                                 arm_classes=arm_classes, hatch_of=hatch_of, campaign_path=campaign_path,
                                  fresh_key=fresh_key)  # fmt: skip
     templates.env.filters.update(
         readable=readable, percent=percent, money=money, when=when, with_code=with_code, in_one=in_one,
+        lower_first=lambda text: text[:1].lower() + text[1:],
         plain=plain_number, plain_percent=plain_percent, together=lambda values: side_by_side(*values),
     )  # fmt: skip
     return templates

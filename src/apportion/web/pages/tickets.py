@@ -9,11 +9,15 @@ from typing import NamedTuple
 from apportion._common.formatting import readable
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.history import Line
+from apportion.web.pages.paging import ARMS_PER_PAGE, Paged, in_pages, matches
 
 TICKETS_PER_PAGE = 10
 
-# (name, index, share, offset): share and offset in percent of the whole bar.
-Bar = tuple[tuple[str, int, float, float], ...]
+# (name, index, share, offset): share and offset in percent of the whole bar; no index for several arms together.
+Bar = tuple[tuple[str, int | None, float, float], ...]
+
+PARTS_OF_A_BAR = 48
+"""A bar with more parts shows the largest, and the others as one."""
 
 
 class ArmRow(NamedTuple):
@@ -32,13 +36,13 @@ class ArmRow(NamedTuple):
 
     @property
     def open(self) -> bool:
-        """Whether its outcome is still to come."""
-        return self.state == "open"
+        """Whether its outcome is still to come, or to become final."""
+        return self.state in ("open", "provisional")
 
     @property
     def recorded(self) -> bool:
-        """Whether its outcome is known, or known not to come."""
-        return self.state not in ("open", "unused", "cancelled")
+        """Whether its final outcome is known, or known not to come."""
+        return not self.open and self.state not in ("unused", "cancelled")
 
 
 class TicketView(NamedTuple):
@@ -50,15 +54,27 @@ class TicketView(NamedTuple):
     rule: str
     bar: Bar
     rows: tuple[ArmRow, ...]
+    shown: Paged[ArmRow]
+    """Those of the rows that the page shows."""
 
     @property
     def cancelled(self) -> bool:
         """Whether it was taken back."""
         return any(row.state == "cancelled" for row in self.rows)
 
+    @property
+    def provisional(self) -> bool:
+        """Whether it holds totals so far."""
+        return any(row.state == "provisional" for row in self.rows)
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing was recorded of it: then it can be cancelled."""
+        return not any(row.recorded or row.state == "provisional" for row in self.rows)
+
 
 class HistoryRow(NamedTuple):
-    """A ticket in the history. `state` is open, amended, recorded or no-data; `words` says it to people."""
+    """A ticket in the history. `state` is open, provisional, amended, recorded or no-data; `words` is for people."""
 
     ticket: int
     date: str
@@ -88,17 +104,37 @@ def arm_indices(names: Iterable[str]) -> dict[str, int]:
 def share_bar(amounts: Mapping[str, float], indices: Mapping[str, int]) -> Bar:
     """What a bar of shares is drawn from."""
     total = math.fsum(amounts.values())
-    found, offset = [], 0.0
-    for name, amount in amounts.items():
+    shown: Mapping[str, float] = amounts
+    if len(amounts) > PARTS_OF_A_BAR:
+        most = set(sorted(amounts, key=lambda name: -amounts[name])[: PARTS_OF_A_BAR - 1])
+        shown = {name: amount for name, amount in amounts.items() if name in most}
+    found: list[tuple[str, int | None, float, float]] = []
+    offset = 0.0
+    for name, amount in shown.items():
         share = 100.0 * amount / total if total > 0 else 0.0
         found.append((name, indices[name], round(share, 3), round(offset, 3)))
         offset += share
+    if len(shown) < len(amounts):
+        found.append((f"{len(amounts) - len(shown):,} others", None, round(100.0 - offset, 3), round(offset, 3)))
     return tuple(found)
 
 
-def ticket_view(campaign: Campaign, ticket: int, indices: Mapping[str, int]) -> TicketView:
-    """A ticket; `UnknownName` where there is none of that number."""
+def ticket_view(
+    campaign: Campaign,
+    ticket: int,
+    indices: Mapping[str, int],
+    *,
+    most_sure: float = 1.0,
+    wanted: str = "",
+    at: int = 1,
+) -> TicketView:
+    """A ticket; `UnknownName` where there is none of that number.
+
+    Its reasons are no surer than `most_sure`.
+    `shown` is a page of its arms: those that got something first, and only those with the words that are `wanted`.
+    """
     split = campaign.explain(ticket)
+    split.most_sure = most_sure
     lines = {line.arm: line for line in campaign.history(split.ticket, split.ticket)}
     rows = []
     for name, line in lines.items():
@@ -119,7 +155,18 @@ def ticket_view(campaign: Campaign, ticket: int, indices: Mapping[str, int]) -> 
             )
         )
     date = next(iter(lines.values())).date
-    return TicketView(split.ticket, split.budget, date, split.note, share_bar(split.amounts, indices), tuple(rows))
+    found = [row for row in rows if matches(row.name, wanted)]
+    if len(found) > ARMS_PER_PAGE:
+        found.sort(key=lambda row: -max(row.amount, row.spent))
+    return TicketView(
+        split.ticket,
+        split.budget,
+        date,
+        split.note,
+        share_bar(split.amounts, indices),
+        tuple(rows),
+        in_pages(found, at),
+    )
 
 
 def _before(line: Line) -> Iterable[str]:
@@ -149,6 +196,8 @@ def _history_row(ticket: int, lines: list[Line], indices: Mapping[str, int]) -> 
     if waiting:
         recorded = len(states) - waiting - states.count("unused")
         state, words = "open", f"{waiting} of {waiting + recorded} open" if recorded else "open"
+    elif "provisional" in states:
+        state, words = "provisional", "provisional"
     elif "cancelled" in states:
         state, words = "cancelled", "cancelled"
     elif "amended" in states:

@@ -1,8 +1,7 @@
-"""A history that is uploaded to a page: the file, how it is read, its first rows, and b and σ measured from it."""
+"""A history that is uploaded to a page: the file, how it is read, and its first rows."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -12,7 +11,7 @@ from starlette.datastructures import FormData, UploadFile
 from apportion._common.dates import describe_order
 from apportion._common.formatting import counted, readable
 from apportion._common.tables import FileContent, column_index
-from apportion.errors import ApportionError, InvalidValue
+from apportion.errors import ApportionError
 from apportion.inference.history import read_history
 from apportion.inference.history.preview import USUAL, Preview, look_at
 
@@ -94,37 +93,3 @@ def looked_at(file: FileContent | None, typed: dict[str, str]) -> Look | None:
         f"{readable(spent / summary.periods)} per {unit}.",
     )
     return Look(preview, chosen, facts, summary.sentences(), arms[:MOST_ARMS])
-
-
-def measured(file: FileContent | None, typed: dict[str, str]) -> dict[str, str]:
-    """Measure b and σ; the result goes along in the form."""
-    from apportion.inference.fit import fit_noise
-
-    if file is None:
-        raise InvalidValue("Choose a file with the history first, in step 1.")
-    options = reading_options(typed)
-    if not typed.get("column_date", "").strip():
-        options["date"] = None  # a fit can do without
-    fit = fit_noise(file, **options, c=1.0, sigma="common")  # the law that a campaign is created with
-    content = {
-        "b": round(fit.b, 4), "sigma": float(f"{fit.sigma:.6g}"), "means": fit.means,
-        "sentences": fit.summary().splitlines(), "file": file.name,
-    }  # fmt: skip
-    return {**typed, "fitted": json.dumps(content), "choice": "history"}
-
-
-def fit_in_form(typed: dict[str, str]) -> dict[str, Any] | None:
-    """The fit that goes along in the form, if there is one that makes sense."""
-    try:
-        fitted = json.loads(typed.get("fitted") or "null")
-        if fitted is None:
-            return None
-        return {
-            "b": min(max(float(fitted["b"]), 0.0), 1.0),
-            "sigma": float(fitted["sigma"]),
-            "means": {str(arm): float(mean) for arm, mean in dict(fitted["means"]).items()},
-            "sentences": [str(line) for line in list(fitted["sentences"])[:12]],
-            "file": str(fitted["file"]),
-        }
-    except (ValueError, TypeError, LookupError, AttributeError):
-        return None

@@ -1,4 +1,4 @@
-"""A new campaign in a few steps on one page: what is split, how outcomes vary, more settings, a preview."""
+"""A new campaign in a few steps on one page: an example or a file, what is split, more settings, a preview."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from apportion._common import validation
 from apportion._common.formatting import readable
 from apportion._common.tables import FileContent
 from apportion.allocation.arms import Arms
+from apportion.campaigns.bounds import shares_of
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.creation import campaign_name
-from apportion.campaigns.settings import SETTINGS, NumberOrPerArm
+from apportion.campaigns.examples import EXAMPLES
+from apportion.campaigns.settings import SETTINGS
 from apportion.errors import ApportionError, Conflict, InvalidValue
 from apportion.inference.history import read_history
 from apportion.policies.registry import DEFAULT_B
@@ -23,15 +25,19 @@ from apportion.web.pages.actions import typed_of
 from apportion.web.pages.importing import taken_in
 from apportion.web.pages.preview import in_words, preview
 from apportion.web.pages.setting_fields import new_fields, policy_names, read
-from apportion.web.pages.shared import Form, campaign_path, go, number, optional, page, share, status_of, text
-from apportion.web.pages.uploaded_history import (
-    CHOOSE_AGAIN,
-    fit_in_form,
-    looked_at,
-    measured,
-    reading_options,
-    uploaded,
+from apportion.web.pages.shared import (
+    Form,
+    campaign_path,
+    go,
+    number,
+    optional,
+    page,
+    plain_number,
+    share,
+    status_of,
+    text,
 )
+from apportion.web.pages.uploaded_history import CHOOSE_AGAIN, looked_at, reading_options, uploaded
 from apportion.web.shared import db_of, plain
 
 router = APIRouter(include_in_schema=False)
@@ -42,38 +48,10 @@ MOST_ROWS = 500
 # By how many percent the arms of the preview differ, unless someone says.
 USUAL_DIFFERENCE = "30"
 # The settings that have a place of their own on the page; pinned is a smallest and largest share that are the same.
-PLACED = ("budget", "unit", "whole", "minimise", "minimum", "maximum", "pinned", "b")
-SPECIAL = tuple(name for name in SETTINGS if name not in PLACED)
-
-
-class Choice(NamedTuple):
-    """An answer to "does half the amount tell you half as much?"."""
-
-    key: str
-    b: float | None
-    title: str
-    story: str
-
-
-CHOICES = (
-    Choice("unsure", None, "I am not sure",
-           "Right for most: the policy Auto learns b and σ from the outcomes, and the campaign's page says what it "
-           "has learned."),
-    Choice("half", 0.5, "Yes, half as much",
-           "Many small independent results add up: clicks, orders, patients, parts."),
-    Choice("more", 0.75, "More than half, about 70%",
-           "Part of the variation is shared by the whole period, like the weather or the news. A small amount shows "
-           "most of it."),
-    Choice("all", 1.0, "Just as much",
-           "The outcome is the amount times a rate that is the same for 1 and for 1,000: prices of shares, interest, "
-           "exchange rates."),
-    Choice("less", 0.25, "Less than half, about a third",
-           "Much of the swing has nothing to do with the amount: errors of measurement, other business in the same "
-           "figures. Small amounts drown in it."),
-    Choice("history", None, "I have a history",
-           "The file of step 1 can say how much results vary; the campaign goes on learning from there."),
-    Choice("exact", None, "I know b", "A number from 0 to 1."),
-)  # fmt: skip
+PLACED = ("budget", "unit", "outcome_unit", "every", "whole", "minimise", "minimum", "maximum", "pinned")
+# How returns and noise grow is never asked for: the campaign learns it, and the settings take what somebody knows.
+LEARNED = ("b", "c", "sigma")
+SPECIAL = tuple(name for name in SETTINGS if name not in (*PLACED, *LEARNED))
 
 
 class Filled(NamedTuple):
@@ -82,30 +60,36 @@ class Filled(NamedTuple):
     options: dict[str, Any]
     centre: float
     spread: float
-    means: dict[str, float]
-    b: float | None
-    sigma: NumberOrPerArm | None
-    """b and σ of the preview's worlds, where something is known of them; the campaign may have to learn them."""
+    sigma: float | None
+    """The σ of the preview's worlds, where somebody said how far results vary; the campaign learns its own."""
 
 
 @router.get("/new")
 def empty_form(request: Request, user: PageReader) -> HTMLResponse:
-    """The empty form."""
+    """The empty form, or that of a worked example."""
     if user.scope != "write":
         raise Refused(403, f"Token '{user.name}' may only read: to begin a campaign takes one of scope write.")
-    return _page(
-        request, user, {"choice": CHOICES[0].key, "differences": USUAL_DIFFERENCE, "centre": "1", "take_in": "1"},
-        _blank(FIRST_ROWS),
-    )  # fmt: skip
+    typed = {"differences": USUAL_DIFFERENCE, "centre": "1", "take_in": "1"}
+    example = EXAMPLES.get(request.query_params.get("example", ""))
+    if example is None:
+        return _page(request, user, typed, _blank(FIRST_ROWS))
+    typed |= {
+        "example": example.key, "name": example.title, "budget": plain_number(example.budget), "unit": example.unit,
+        "outcome_unit": example.outcome_unit, "every": example.every, "whole": "1" if example.whole else "",
+    }  # fmt: skip
+    rows = [{"arm": arm, "minimum": "", "maximum": ""} for arm in example.arms]
+    return _page(request, user, typed, rows, look=looked_at(example.history(), typed))
 
 
 @router.post("/new")
 def submit(request: Request, form: Form, user: PageWriter) -> Response:
-    """A longer form, a look at the file, a fit, a preview, or the campaign itself: as the button says."""
-    typed, rows, file = typed_of(form), _rows(form), uploaded(form)
+    """A longer form, a look at the file, a preview, or the campaign itself: as the button says."""
+    typed, rows = typed_of(form), _rows(form)
+    example = EXAMPLES.get(typed.get("example", ""))
+    file = uploaded(form) or (None if example is None else example.history())
     action = text(form, "action") or "create"
     more: dict[str, Any] = {}
-    if action in ("look", "fit", "create") and file is not None:
+    if action in ("look", "create") and file is not None:
         more["look"] = look = looked_at(file, typed)
         if action != "create" and look is not None and look.arms and not any(row["arm"] for row in rows):
             rows = [{"arm": name, "minimum": "", "maximum": ""} for name in look.arms[:MOST_ROWS]]
@@ -115,18 +99,12 @@ def submit(request: Request, form: Form, user: PageWriter) -> Response:
         if action == "look":
             if file is None:
                 more["problems"] = {"look": "Choose a file first."}
-        elif action == "fit":
-            typed = measured(file, typed)
-            more["fresh_fit"] = True
         elif action == "preview":
             filled = _filled(typed, rows)
-            found = preview(
-                filled.options, centre=filled.centre, spread=filled.spread, means=filled.means, b=filled.b,
-                sigma=filled.sigma,
-            )  # fmt: skip
+            found = preview(filled.options, centre=filled.centre, spread=filled.spread, sigma=filled.sigma)
             more["found"] = found
             more["sentences"] = in_words(found, filled.options)
-            if typed.get("take_in"):
+            if typed.get("take_in") and (file is not None or typed.get("looked")):
                 more["sentences"].append(
                     "The history is left out of this: with it the campaign knows more from the start."
                 )
@@ -134,7 +112,7 @@ def submit(request: Request, form: Form, user: PageWriter) -> Response:
         else:
             return _begin(request, file, typed, rows)
     except ApportionError as error:
-        part = action if action in ("fit", "preview") else "create"
+        part = action if action == "preview" else "create"
         return _page(request, user, typed, rows, **more, status=status_of(error), problems={part: str(error)})
     return _page(request, user, typed, rows, **more)
 
@@ -145,8 +123,8 @@ def _page(
     values = {"problems": {}, "look": None, **more}
     fields = new_fields(typed, ("auto", *(name for name in policy_names(0.5, 1.0, "Odds") if name != "Auto")))
     return page(
-        request, "wizard.html", user, typed=typed, rows=rows, choices=CHOICES, fitted=fit_in_form(typed),
-        fields=fields, special=SPECIAL,
+        request, "wizard.html", user, typed=typed, rows=rows, examples=tuple(EXAMPLES.values()),
+        example=EXAMPLES.get(typed.get("example", "")), fields=fields, special=SPECIAL,
         special_given=any(fields[name].value not in ("", fields[name].placeholder) for name in SPECIAL), **values,
     )  # fmt: skip
 
@@ -179,65 +157,38 @@ def _filled(typed: dict[str, str], rows: list[dict[str, str]]) -> Filled:
     maximum = {arm: value for arm, value in high.items() if value is not None}
     if not arms:
         raise InvalidValue("At least one arm is needed: write the names of the options in step 2.")
-    Arms(arms, minimum, maximum, None)
     if not given("budget"):
         raise InvalidValue("The budget per period is missing: write it in step 2.")
     budget = number(given("budget"), "the budget")
-    fitted = fit_in_form(typed)
-    b = world = _b(typed, fitted)
-    auto = (given("policy") or "auto").lower() == "auto"
-    if typed.get("choice") == "history" and not typed.get("fix") and auto:
-        b = None  # what was measured is held on to where that is asked for, or where nothing could learn it
-    sigma = read(SETTINGS["sigma"], given("sigma"))
+    unit = given("unit") or None
+    minimum = shares_of(minimum, "minimum", budget, unit)
+    maximum = shares_of(maximum, "maximum", budget, unit)
+    Arms(arms, minimum, maximum, None)
     swing = optional(given("swing"), "the swing of an outcome")
-    if sigma is None and swing is not None:
+    sigma = None
+    if swing is not None:
         validation.number("budget", budget, above=0.0)
         if swing <= 0:
             raise InvalidValue(f"The swing of an outcome must be above 0; got {readable(swing)}.")
-        sigma = swing / (budget / len(arms)) ** (DEFAULT_B if world is None else world)
-    if sigma is None and fitted and typed.get("choice") == "history":
-        sigma = float(fitted["sigma"])
-    # What a swing or a fit says of σ is for one b only: where Auto is to learn b, it learns σ with it.
-    learns = b is None and auto and not given("sigma")
+        sigma = swing / (budget / len(arms)) ** DEFAULT_B
     centre = number(given("centre") or "1", "what one unit brings")
     apart = number((given("differences") or USUAL_DIFFERENCE).rstrip("% "), "the difference between arms")
     options = {
         name: SETTINGS[name].check(read(SETTINGS[name], given(name)))
-        for name in (*SPECIAL, "unit")
+        for name in (*SPECIAL, "unit", "outcome_unit", "every")
         if given(name) or (name in typed and SETTINGS[name].nullable and SETTINGS[name].default is not None)
     }
+    if "every" not in options and given("period"):
+        options["every"] = SETTINGS["every"].check(given("period"))  # as the file is summed
     options |= {
         "arms": arms,
         "budget": budget,
-        "b": b,
-        "sigma": None if learns else sigma,
         "minimum": minimum or None,
         "maximum": maximum or None,
         "minimise": typed.get("aim") == "less",
         "whole": "step" not in options and bool(typed.get("whole")),
     }
-    means = {str(arm): float(mean) for arm, mean in (fitted or {}).get("means", {}).items()}
-    scale = abs(centre) if not means else max(abs(sum(means.values()) / len(means)), 1e-300)
-    return Filled(options, centre, abs(apart) / 100.0 * scale * (0.5 if means else 1.0), means, world, sigma)
-
-
-def _b(typed: dict[str, str], fitted: dict[str, Any] | None) -> float | None:
-    choice = typed.get("choice", "")
-    if choice == "exact":
-        return number(typed.get("b", ""), "b")
-    if choice == "history":
-        if fitted is not None:
-            return float(fitted["b"])
-        auto = (typed.get("policy", "").strip() or "auto").lower() == "auto"
-        if typed.get("looked") and auto and not typed.get("fix"):
-            return None
-        raise InvalidValue(
-            "There is no history yet: choose the file in step 1 and measure, or choose another answer."
-        )
-    known = {item.key: item.b for item in CHOICES}
-    if choice not in known:
-        raise InvalidValue("How much does half the amount tell? Choose an answer in step 3.")
-    return known[choice]
+    return Filled(options, centre, abs(apart) / 100.0 * abs(centre), sigma)
 
 
 # The campaign
@@ -251,7 +202,7 @@ def _begin(request: Request, file: FileContent | None, typed: dict[str, str], ro
     filled, db = _filled(typed, rows), db_of(request)
     if name in Campaign.names(db):
         raise Conflict(f"There is a campaign '{name}' already; choose another name in step 2.")
-    if typed.get("take_in") and file is None and (typed.get("looked") or typed.get("fitted")):
+    if typed.get("take_in") and file is None and typed.get("looked"):
         raise InvalidValue(CHOOSE_AGAIN)
     if not typed.get("take_in") or file is None:
         Campaign.create(name, db=db, **filled.options)

@@ -1,6 +1,6 @@
 // The chart of a campaign's page: estimates, chance of being the best, or shares over time.
 
-import { armColour, band, chance, colour, draw, readable, safe, shareAreas } from "./chart.js";
+import { armLine, band, chance, clear, colour, draw, readable, safe, shareAreas, wrapped } from "./chart.js";
 
 const chart = document.getElementById("chart");
 const caption = document.getElementById("chart-caption");
@@ -38,17 +38,18 @@ function means() {
   const traces = [];
   const x = data.periods.map(when);
   const all = [];
-  data.arms.forEach((name, index) => {
+  data.arms.forEach((name, n) => {
     const { mean, low, high } = data.beliefs[name];
     if (!mean.some((value) => value !== null)) return;
-    const rgb = armColour(index);
+    const line = armLine(data.indices[n]);
+    const rgb = line.color;
     // A band is drawn where both ends are known; plotly would join over gaps in the fill.
     const known = data.periods.map((_, n) => n).filter((n) => low[n] !== null && high[n] !== null);
     const at = (values) => known.map((n) => values[n]);
     traces.push(...band(safe(name), at(x), at(low), at(high), rgb, name));
     traces.push({
-      name: safe(name), x, y: mean, mode: data.periods.length < 2 ? "markers" : "lines", legendgroup: name,
-      line: { color: rgb, width: 2.2 }, marker: { color: rgb, size: 8 }, connectgaps: false,
+      name: wrapped(name), meta: { name }, x, y: mean, mode: data.periods.length < 2 ? "markers" : "lines", legendgroup: name,
+      line, marker: { color: rgb, size: 8 }, connectgaps: false,
       customdata: data.periods.map((_, n) => [readable(mean[n]), low[n] === null ? "" : ` (${readable(low[n])} to ${readable(high[n])})`]),
       hovertemplate: `${safe(name)}: %{customdata[0]}%{customdata[1]}<extra></extra>`,
     });
@@ -62,13 +63,13 @@ function means() {
 }
 
 function best() {
-  const traces = data.arms.flatMap((name, index) => {
+  const traces = data.arms.flatMap((name, n) => {
     const values = data.beliefs[name].best;
     if (!values.some((value) => value !== null)) return [];
-    const rgb = armColour(index);
+    const line = armLine(data.indices[n]);
     return [{
-      name: safe(name), x: data.periods.map(when), y: values.map((value) => (value === null ? null : 100 * value)),
-      mode: data.periods.length < 2 ? "markers" : "lines", line: { color: rgb, width: 2.2 }, marker: { color: rgb, size: 8 },
+      name: wrapped(name), meta: { name }, x: data.periods.map(when), y: values.map((value) => (value === null ? null : 100 * value)),
+      mode: data.periods.length < 2 ? "markers" : "lines", line, marker: { color: line.color, size: 8 },
       customdata: values.map((value) => (value === null ? "–" : chance(value))),
       hovertemplate: `${safe(name)}: %{customdata}<extra></extra>`,
     }];
@@ -78,7 +79,10 @@ function best() {
 
 function shares() {
   if (!data.tickets.length) return [[], {}];
-  const areas = shareAreas(data.arms, data.tickets.map(when), data.shares, when(data.last + 1));
+  const others = data.others ? [data.others] : []; // those that are not drawn, together
+  const areas = shareAreas(
+    [...data.arms, ...others], data.tickets.map(when), data.shares, when(data.last + 1), [...data.indices, ...others.map(() => null)],
+  );
   return [areas, { xaxis: splits(), yaxis: { title: "% of the budget", range: [0, 100] } }];
 }
 
@@ -126,11 +130,11 @@ function show() {
   if (!data) return;
   const kind = view();
   const [traces, shape] = VIEWS[kind]();
-  caption.textContent = CAPTIONS[kind]();
+  caption.textContent = CAPTIONS[kind]() + (data.others ? ` Shown are ${data.arms.length} arms; ${data.others} are not.` : "");
   chart.dataset.view = kind;
   listMarks();
   if (!traces.length) {
-    window.Plotly.purge(chart);
+    clear(chart);
     const note = document.createElement("p");
     note.className = "chart-waiting";
     note.textContent = EMPTY[kind];
@@ -157,3 +161,7 @@ if (chart && window.Plotly) {
   document.addEventListener("live:updated", load);
   load();
 }
+
+const printing = document.getElementById("print");
+printing.hidden = false;
+printing.addEventListener("click", () => window.print());

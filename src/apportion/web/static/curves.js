@@ -1,15 +1,14 @@
 // What the charts of the laboratory share beside `chart.js`: a look for every policy, a legend, events, numbers.
 
-import { armColour, draw as drawn, readable } from "./chart.js";
+import { COLOURS, armColour, draw as drawn, readable } from "./chart.js";
 
 const DASHES = ["solid", "dash", "dot", "dashdot", "longdash"];
 const STROKES = { solid: "", dash: "7 3", dot: "2 2", dashdot: "7 3 2 3", longdash: "11 4" };
-const COLOURS = 7;
 
 /** Ticks of a log axis at 1, 10, 100, 1,000. */
 export const LOG = { type: "log", dtick: 1 };
 
-/** How the policy of an index is drawn: any two of the first 35 differ in colour or dashes. */
+/** How the policy of an index is drawn: any two of the first 60 differ in colour or dashes. */
 export function look(index) {
   return { colour: armColour(index), dash: DASHES[index % DASHES.length] };
 }

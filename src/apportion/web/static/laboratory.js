@@ -166,7 +166,7 @@ function showRegret() {
     traces.push({
       x: periods, y: positive(line.mean, log), mode: "lines", name: line.label,
       line: { color: look.colour, dash: look.dash, width: 2.4 },
-      hovertemplate: `%{y:,.4~g} lost by period %{x:,}<extra>${safe(line.label)}</extra>`,
+      hovertemplate: `%{y:,.4~r} lost by period %{x:,}<extra>${safe(line.label)}</extra>`,
     });
   });
   const beyond = [];
@@ -183,7 +183,7 @@ function showRegret() {
       traces.push({
         x: periods, y: positive(bound.values, log), mode: "lines", name: bound.label,
         line: { color: Curves.look(index).colour, dash: "dot", width: 1.6 },
-        hovertemplate: `%{y:,.4~g}<extra>${safe(bound.label)}</extra>`,
+        hovertemplate: `%{y:,.4~r}<extra>${safe(bound.label)}</extra>`,
       });
     });
   }

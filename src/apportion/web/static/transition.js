@@ -66,11 +66,11 @@ function drawAgainst(points, b) {
   const traces = points[0].policies.map((policy, index) => {
     const look = Curves.look(index);
     return {
-      x: points.map((point) => point.b), y: points.map((point) => last(point.policies[index].regret)),
+      name: safe(policy.label), x: points.map((point) => point.b), y: points.map((point) => last(point.policies[index].regret)),
       error_y: { type: "data", array: points.map((point) => 2 * last(point.policies[index].error)), thickness: 1, width: 2, color: look.colour },
       mode: "lines+markers", line: { color: look.colour, dash: look.dash, width: 2.2 },
       marker: { color: look.colour, size: 5 },
-      hovertemplate: `%{y:,.4~g} lost at b = %{x}<extra>${safe(policy.label)}</extra>`,
+      hovertemplate: `%{y:,.4~r} lost at b = %{x}<extra>${safe(policy.label)}</extra>`,
     };
   });
   const upright = (x, dash, colour, width) => ({
@@ -87,8 +87,8 @@ function drawOver(point) {
   const traces = (values) => point.policies.map((policy, index) => {
     const look = Curves.look(index);
     return {
-      x: point.periods, y: values(policy), mode: "lines", line: { color: look.colour, dash: look.dash, width: 2.2 },
-      hovertemplate: `%{y:,.3~g} in period %{x:,}<extra>${safe(policy.label)}</extra>`,
+      name: safe(policy.label), x: point.periods, y: values(policy), mode: "lines", line: { color: look.colour, dash: look.dash, width: 2.2 },
+      hovertemplate: `%{y:,.3~r} in period %{x:,}<extra>${safe(policy.label)}</extra>`,
     };
   });
   const end = Math.log10(point.periods[point.periods.length - 1]);

@@ -1,6 +1,6 @@
-// The wizard without reloading: more rows, a fit and a preview in place. The same form works without any of this.
+// The wizard without reloading: more rows and a preview in place. The same form works without any of this.
 
-import { band, colour, draw, readable, shareAreas } from "./chart.js";
+import { armClasses, band, colour, draw, readable, shareAreas } from "./chart.js";
 
 const form = document.querySelector("form.wizard");
 const rows = document.getElementById("arm-rows");
@@ -9,7 +9,7 @@ document.getElementById("add-row").addEventListener("click", (event) => {
   event.preventDefault();
   const row = rows.lastElementChild.cloneNode(true);
   const index = rows.children.length;
-  row.querySelector(".swatch").className = `swatch arm-${index % 7}`;
+  row.querySelector(".swatch").className = `swatch ${armClasses(index)}`;
   for (const field of row.querySelectorAll("input")) {
     field.value = "";
     field.setAttribute("value", "");
@@ -32,7 +32,7 @@ async function send(button) {
   const part = button.dataset.part;
   const label = button.textContent;
   button.disabled = true;
-  button.textContent = part === "fit" ? "Measuring…" : "Playing…";
+  button.textContent = "Playing…";
   try {
     const body = new FormData(form);
     body.set("action", button.value);
@@ -44,11 +44,6 @@ async function send(button) {
       return;
     }
     document.getElementById(`part-${part}`).replaceChildren(...updated.childNodes);
-    if (part === "fit") {
-      const chosen = fresh.querySelector("input[name=choice]:checked");
-      if (answer.ok && chosen) form.querySelector(`input[name=choice][value=${chosen.value}]`).checked = true;
-      if (answer.ok) takeArms(fresh);
-    }
     preview();
   } catch {
     form.requestSubmit(button);
@@ -64,10 +59,6 @@ form.addEventListener("submit", (event) => {
   if (!event.submitter?.dataset.part) return;
   event.preventDefault();
   send(event.submitter);
-});
-
-form.addEventListener("input", (event) => {
-  if (event.target.id === "b") form.querySelector("input[name=choice][value=exact]").checked = true;
 });
 
 const LOW = { legend: { orientation: "h", y: -0.32, x: 0, yanchor: "top", traceorder: "normal", itemclick: false, itemdoubleclick: false } };

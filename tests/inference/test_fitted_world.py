@@ -1,0 +1,84 @@
+"""A world from a history: what it was made with is found again; noise as the residuals have it; refusals."""
+
+import json
+
+import numpy as np
+import pytest
+
+import apportion as ap
+from apportion.errors import InvalidValue
+from apportion.model.worlds import world_from_dict
+from apportion.testing.worlds import check_best_value, check_expected, check_json, check_seed
+
+
+def history(c=0.7, b=0.5, periods=300, seed=1, skewed=False):
+    """Three arms, amounts over a factor of about 20, means of which one moves by half."""
+    rng = np.random.default_rng(seed)
+    amounts = 100.0 * rng.lognormal(0.0, 0.7, (periods, 3))
+    wave = 1.0 + 0.5 * np.sin(np.arange(periods) / 40.0)
+    means = np.column_stack([2.0 * wave, np.full(periods, 1.0), np.full(periods, 0.5)])
+    xi = rng.exponential(size=amounts.shape) - 1.0 if skewed else rng.normal(size=amounts.shape)
+    outcomes = means * amounts**c + np.array([0.5, 0.3, 0.2]) * amounts**b * xi
+    days = np.datetime64("2026-01-01") + np.arange(periods)
+    rows = [
+        {"date": str(day), "arm": arm, "amount": amounts[t, i], "outcome": outcomes[t, i]}
+        for t, day in enumerate(days)
+        for i, arm in enumerate("xyz")
+    ]
+    return rows, means
+
+
+def test_the_law_and_the_moving_means_are_found_again():
+    """Error budget: tolerances are above six standard errors of this design; the seed is fixed."""
+    rows, means = history()
+    found = ap.fit_world(rows, apart="week")
+    assert found.arms == ("x", "y", "z")
+    assert found.periods == 300
+    assert found.fit.c == pytest.approx(0.7, abs=0.06)
+    assert found.fit.b == pytest.approx(0.5, abs=0.15)
+    path = np.array(found.world.path) / found.budget**found.fit.c
+    scale = 100.0 ** (0.7 - found.fit.c)  # what an error in c does to μ at the middle of the amounts
+    assert np.abs(path / scale / means - 1.0).mean() < 0.12
+    sigma = np.array(found.world.sigma) / found.budget**found.fit.b * 100.0 ** (found.fit.b - 0.5)
+    assert sigma == pytest.approx([0.5, 0.3, 0.2], rel=0.3)
+
+
+def test_means_at_rest_are_smoothed_over_everything():
+    rng = np.random.default_rng(2)
+    amounts = rng.lognormal(size=(150, 2))
+    outcomes = np.array([2.0, 1.0]) * amounts**0.6 + 0.2 * rng.normal(size=amounts.shape)
+    rows = [(arm, amounts[t, i], outcomes[t, i]) for t in range(150) for i, arm in enumerate("ab")]
+    found = ap.fit_world(rows)
+    path = np.array(found.world.path)
+    assert found.smooth > 30
+    assert np.ptp(path, axis=0).max() < 0.1 * path.mean()
+
+
+def test_the_residuals_own_noise_is_drawn():
+    """Exponential noise is skewed; so is what is drawn. Gaussian noise is not."""
+    rows, _ = history(skewed=True)
+    world = ap.world_from_history(rows, noise="residuals", apart="week")
+    assert isinstance(world.noise, ap.Empirical)
+    draws = np.array([world.noise.draw(1.0, rng) for rng in [np.random.default_rng(3)] for _ in range(20_000)])
+    assert abs(draws.mean()) < 0.03
+    assert draws.var() == pytest.approx(1.0, abs=0.06)
+    assert (draws**3).mean() > 1.0
+    assert world_from_dict(json.loads(json.dumps(world.to_dict()))) == world
+    for check in (check_best_value, check_expected, check_seed, check_json):  # compiled below
+        check(world)
+
+
+def test_a_policy_plays_in_it():
+    world = ap.world_from_history(history(periods=60)[0], noise="residuals")
+    found = ap.simulate(ap.Uniform(), world, horizon=60, replications=2, seed=1, periods=1, progress=False)
+    assert (found.regret.values > 0.0).all()
+
+
+def test_what_cannot_be_fitted_is_refused():
+    rows, _ = history(periods=5)
+    with pytest.raises(InvalidValue, match="at least two arms and 8 periods; got 3 and 5"):
+        ap.fit_world(rows)
+    with pytest.raises(InvalidValue, match="`noise` must be one of"):
+        ap.world_from_history(rows, noise="own")
+    with pytest.raises(InvalidValue, match="65 finite numbers"):
+        ap.Empirical((1.0, 2.0))
