@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import campaigns, core, leap, pages, service, simulation
+from benchmarks import campaigns, core, leap, pages, plans, rules, service, simulation
 from benchmarks.results import write_results
 from benchmarks.table import show
 
@@ -16,7 +16,9 @@ GROUPS = {
     "core": ("Ask and tell", core.rows),
     "simulation": ("The dense engine", simulation.rows),
     "leap": ("The leaping engine", leap.rows),
+    "rules": ("Rules over several arms", rules.rows),
     "campaigns": ("Campaigns", campaigns.rows),
+    "plans": ("Plans and forecasts", plans.rows),
     "service": ("The service", service.rows),
     "pages": ("The dashboard", pages.rows),
 }

@@ -120,6 +120,7 @@ Settings of ads
 │ horizon      │ –                                             │
 │ growth       │ 2                                             │
 │ change       │ –                                             │
+│ rules        │ –                                             │
 │ seed         │ 7                                             │
 │ assumed      │ b, sigma                                      │
 │ half life    │ 26                                            │

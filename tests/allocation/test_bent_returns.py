@@ -89,13 +89,13 @@ def test_returns_in_proportion_have_the_mean_for_a_marginal_return():
 
 def test_reasons_speak_of_the_next_unit_and_of_no_winner_that_takes_all():
     split = played(make(), periods=30).ask(100.0)
-    assert "at this amount the next returns" in split.reasons["search"]
+    assert "at this amount the next unit returns" in split.reasons["search"]
     assert "for the first unit" in split.reasons["social"]
     for reason in split.reasons.values():
         assert not any(words in reason for words in ("per unit", "watching", "closer look", "testing"))
     assert split.note == "Matching makes the split that is best on average over what the arms may return."
     costs = played(make(minimise=True), periods=30).ask(100.0)
-    assert any("the next costs" in reason for reason in costs.reasons.values())
+    assert any("the next unit costs" in reason for reason in costs.reasons.values())
 
 
 def test_sigma_by_name_in_order_or_from_the_policy_is_the_same():

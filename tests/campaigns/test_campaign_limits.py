@@ -6,8 +6,8 @@ import pytest
 from tests.cli.commands import run
 
 import apportion as ap
+from apportion.campaigns.backtest import backtest
 from apportion.campaigns.files import restore_json
-from apportion.campaigns.forecast import backtest
 from apportion.inference.history import Observation
 
 ARMS = ("search", "social", "video")
@@ -113,10 +113,11 @@ def test_a_backtest_keeps_to_the_limits():
     rows = [
         Observation(row, f"day {row // 2}", "ab"[row % 2], 50.0, 50.0 * (1 + row % 2) + row % 3) for row in range(40)
     ]
-    bound, even = backtest(rows, growth=1, worlds=3, b=0.5, c=1, sigma=0.1, policies=["odds", "uniform"]).policies
+    law = {"worlds": 3, "b": 0.5, "c": 1, "sigma": 0.1, "reach": None}
+    bound, even, _ = backtest(rows, growth=1, policies=["odds", "uniform"], **law).policies
     assert bound.earned == pytest.approx(even.earned)
-    slow = backtest(rows, growth=None, change=0.001, worlds=3, b=0.5, c=1, sigma=0.1, policies=["odds"]).policies[0]
-    free = backtest(rows, growth=None, worlds=3, b=0.5, c=1, sigma=0.1, policies=["odds"]).policies[0]
+    slow = backtest(rows, growth=None, change=0.001, policies=["odds"], **law).policies[0]
+    free = backtest(rows, growth=None, policies=["odds"], **law).policies[0]
     assert even.earned < slow.earned < free.earned
 
 

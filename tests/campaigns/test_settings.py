@@ -65,6 +65,8 @@ def wrong(setting):
         return [1, "yes", None]
     if setting.kind == "text":
         return ["", "a\nb", "x" * (setting.longest + 1), 3]
+    if setting.kind == "texts":
+        return ["a <= 40%", 3, None]
     if setting.kind not in ("number", "whole"):
         return []
     one = 1 if setting.kind == "whole" else 1e-4

@@ -136,8 +136,12 @@ def test_a_backtest(tmp_path):
     ]
     (tmp_path / "old.csv").write_text("date,arm,amount,outcome\n" + "\n".join(rows))
     result = machine("backtest", "old.csv", "--worlds", "3", "--policies", "odds,uniform")
-    assert [row["policy"] for row in result["prospects"]] == ["odds", "uniform"]
-    assert run("backtest", "old.csv", "--worlds", "2", "--b", "0.75", "--sigma", "1").code == 0
+    assert [row["policy"] for row in result["prospects"]] == ["odds", "uniform", "as it was split"]
+    done = run("backtest", "old.csv", "--worlds", "1", "--b", "0.75", "--sigma", "1")
+    shown = " ".join(done.out.split())
+    assert "Auto" in shown
+    assert "Assumed: " in shown
+    assert "No arm gets more in a period than the most that it really got" in shown
 
 
 @pytest.mark.parametrize(

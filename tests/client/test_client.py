@@ -190,6 +190,20 @@ def test_a_life_over_the_service_is_the_same_as_on_file(client, place, sqlite, l
         forecast(here, periods=2, worlds=2, policies=["odds", "uniform"], seed=5),
         there.forecast(periods=2, worlds=2, policies=["odds", "uniform"], seed=5),
     )
+    calendar = {"2027-01-04": 100, "2027-01-11": 250.5}
+    assert same(forecast(here, budgets=calendar, worlds=2), there.forecast(budgets=calendar, worlds=2, keep=False))
+    assert same(here.forecast(periods=2, worlds=2, key="kept"), there.forecast(periods=2, worlds=2, key="kept"))
+    mine, theirs = here.forecasts(), there.forecasts()
+    assert same(mine.forecasts[-1].periods, theirs.forecasts[-1].periods)
+    assert mine.sentences[0].split(";")[1:] == theirs.sentences[0].split(";")[1:]
+    for asked in ({}, {"budget": 500, "target": 0.5, "goal": 300}):
+        mine, theirs = (
+            plan._replace(
+                arms=tuple(arm._replace(points=tuple(point[:3] for point in arm.points)) for arm in plan.arms)
+            )
+            for plan in (here.plan(**asked), there.plan(**asked))  # the dates of points are moments of writing
+        )
+        assert same(tuple(mine), tuple(theirs))
     # And what is kept by the service is what anyone finds in its database.
     kept = ap.Campaign.open(life, db=place[1])
     assert there.export("json") == export_json(kept)

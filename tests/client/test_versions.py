@@ -34,6 +34,8 @@ RESPONSES = {
     "event": (partial(rebuild.record, Event), examples.EVENT),
     "check": (partial(rebuild.record, Check), examples.CHECK),
     "forecast": (rebuild.forecast, examples.FORECAST),
+    "plan": (rebuild.plan, examples.PLAN),
+    "past forecasts": (rebuild.past_forecasts, examples.PAST_FORECASTS),
     "imported": (partial(rebuild.record, Imported), examples.IMPORTED),
 }
 

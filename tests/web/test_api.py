@@ -221,7 +221,30 @@ def test_a_forecast_is_the_same_for_the_same_seed_and_refuses_what_takes_too_lon
     assert [row["policy"] for row in found["prospects"]] == ["odds", "uniform"]
     assert ads.get(f"{ADS}/forecast", params=asked).json() == found
     sentence = problem(ads.get(f"{ADS}/forecast", params={"periods": 1000, "worlds": 1000}), 422, "invalid-value")
-    assert sentence == "`periods × worlds × policies` must be at most 100,000; got 4000000."
+    assert sentence == "`periods × worlds × policies` must be at most 10,000; got 2000000."
+
+
+def test_a_plan_answers_what_is_asked(ads):
+    found = ads.get(f"{ADS}/plan", params={"budget": 200, "target": 0.5, "goal": 30}).json()
+    assert (found["budget"], found["target"]["asked"], found["goal"]["asked"]) == (200, 0.5, 30)
+    assert sum(arm["amount"] for arm in found["arms"]) == pytest.approx(200)
+    assert found["sentences"]
+    sentence = problem(ads.get(f"{ADS}/plan", params={"goal": -1}), 422, "invalid-value")
+    assert sentence == "`goal` must be a number above 0; got -1.0."
+
+
+def test_a_forecast_is_kept_once_and_held_against_what_comes(ads):
+    body = {"budgets": [{"date": "2027-01-04", "budget": 100}, {"date": "2027-01-11", "budget": 50}], "worlds": 2}
+    events = ads.get(ADS).json()["events"]
+    made = ads.post(f"{ADS}/forecasts", json=body, headers={"Idempotency-Key": "january"})
+    assert made.status_code == 201
+    assert ads.post(f"{ADS}/forecasts", json=body, headers={"Idempotency-Key": "january"}).json() == made.json()
+    assert ads.get(ADS).json()["events"] == events + 1
+    assert [period["date"] for period in made.json()["calendar"]] == ["2027-01-04", "2027-01-11"]
+    (past,) = ads.get(f"{ADS}/forecasts").json()["forecasts"]
+    assert [(period["state"], period["inside"]) for period in past["periods"]] == [("waiting", None)] * 2
+    sentence = problem(ads.post(f"{ADS}/forecasts", json={**body, "periods": 3}), 422, "invalid-value")
+    assert sentence == "`periods` must be left out where `budgets` says how many there are; got 3."
 
 
 # Refusals
@@ -334,7 +357,8 @@ def test_a_write_with_a_key_is_done_once_and_answers_the_same(ads):
 @pytest.mark.parametrize(
     "path",
     ["", "/settings", "/arms", "/history", "/events", "/beliefs", "/beliefs/over-time", "/splits/1", "/export",
-     "/export?format=csv", "/forecast?periods=1&worlds=1"],
+     "/export?format=csv", "/forecast?periods=1&worlds=1",
+     "/forecasts", "/plan"],
 )  # fmt: skip
 def test_a_read_carries_a_tag_that_changes_with_the_campaign(ads, path):
     tag = ads.get(ADS + path).headers["etag"]

@@ -130,14 +130,14 @@ def test_nobody_is_surer_of_the_best_arm_than_moving_returns_allow(sqlite):
     status = campaign.status()
     assert next((finding.kind, finding.severity) for finding in status.health.findings) == ("drift", "warning")
     assert status.arms[0].belief.probability_best > 0.999
-    assert status.most_sure == 0.9
-    assert [row[-1] for row in status_rows(status).rows] == [">90%", "<10%", ""]
-    assert leading(status).chance == ">90%"
+    assert status.most_sure == 0.8
+    assert [row[-1] for row in status_rows(status).rows] == [">80%", "<20%", ""]
+    assert leading(status).chance == ">80%"
     assert status.doubts == ("Returns move over time", "Some arms vary much more than others")
     unchecked = campaign.status(health=False)
     assert (unchecked.most_sure, unchecked.doubts) == (0.95, ())
     page = TestClient(create_app(sqlite), base_url="http://127.0.0.1").get("/campaigns/moving").text
-    assert '&gt;90% likely the best; <a href="#health" data-testid="doubt">in doubt</a>' in page
+    assert '&gt;80% likely the best; <a href="#health" data-testid="doubt">in doubt</a>' in page
     told = "returns move over time; some arms vary much more than others"
     assert f'Ranges and chances may be wrong: <a href="#health">{told}</a>.' in page
     assert "&gt;99.9%" not in page

@@ -91,6 +91,10 @@ def keep_short(case):
         for name in ("periods", "worlds"):
             value = case.query.get(name, 3)
             case.query[name] = min(value, 3) if isinstance(value, int) else value
+    if case.path.endswith("/forecasts") and isinstance(case.body, dict):
+        for name in ("periods", "worlds"):
+            value = case.body.get(name, 3)
+            case.body[name] = min(value, 3) if isinstance(value, int) and not isinstance(value, bool) else value
     if "/laboratory/" in case.path and isinstance(case.body, dict):
         for name, most in (("horizon", 50), ("replications", 2)):
             value = case.body.get(name, most)

@@ -1,20 +1,19 @@
 """Ask and tell, by arm name, in memory: the door through which a real budget meets a policy."""
 
-import dataclasses
-import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self, cast
 
 import numpy as np
 
 from apportion._common import validation
-from apportion.allocation import feasible
+from apportion.allocation import allocator_state, feasible
+from apportion.allocation.allocator_state import ReadTickets
 from apportion.allocation.arms import Arm, Arms
 from apportion.allocation.beliefs import Beliefs
-from apportion.allocation.decision import Decision, plain_memory
+from apportion.allocation.decision import Decision
 from apportion.allocation.limits import Limits
-from apportion.allocation.noise_levels import GivenSigma, Sigma, per_arm, sigma_by_name
+from apportion.allocation.noise_levels import GivenSigma, NoiseLevels, Sigma, per_arm, sigma_by_name
 from apportion.allocation.outcomes import (
     Amounts,
     Outcomes,
@@ -24,36 +23,25 @@ from apportion.allocation.outcomes import (
     read_outcomes,
     refuse_missing,
 )
-from apportion.allocation.past import exponents_of, is_outdated, past_for, past_from_dict
-from apportion.allocation.saved_state import (
-    OutdatedState,
-    fresh_seed,
-    intact_state,
-    plain_state,
-    read_state,
-    state_from_plain,
-)
+from apportion.allocation.past import exponents_of, past_for
+from apportion.allocation.room import Fitted, fit
+from apportion.allocation.rules import Rules
+from apportion.allocation.saved_state import fresh_seed
 from apportion.allocation.spendable import spendable_amounts
-from apportion.allocation.split import Split
+from apportion.allocation.split import RulePull, Split
 from apportion.allocation.tickets import Ticket, Tickets, TicketStore, last_kept
-from apportion.errors import Conflict, IncompatibleState, InvalidValue, UnknownName
+from apportion.errors import Conflict
 from apportion.inference.learned import Learned, learned, sums_for
 from apportion.inference.learner import Knowledge, Learning, knowledge
 from apportion.inference.past import LearnedPast
 from apportion.model.confidence import anytime_rho
 from apportion.model.sums import Floats
 from apportion.model.trimmed_mean import Groups, window_of
-from apportion.policies import Policy, policy_from_dict
+from apportion.policies import Policy
 from apportion.policies.contract import Period, decide_now
-
-FORMAT = "apportion.allocator"
-VERSION = 1
 
 # The anytime interval is narrowest at about this many periods of even shares; it holds at any other time too.
 _TUNED_FOR_PERIODS = 20.0
-
-ReadTickets = Callable[[dict[str, Any], int], TicketStore]
-"""Makes the tickets from their saved state and the number of arms."""
 
 
 class Allocator:
@@ -74,6 +62,8 @@ class Allocator:
     - `growth`: an arm gets at most so many times the largest amount that ever brought an outcome, and always up to an
       even share; `change`: no share moves by more than this in one period. Both give way where the bounds leave no
       split (`apportion.allocation.limits`).
+    - `rules`: what several arms get together, in words (`apportion.allocation.rule`): "social + video <= 40%",
+      "north >= 500", "social = video", "change of social + video <= 10%".
     - `half_life`: how many periods until an outcome counts half, for returns that drift; or `window`: how many
       periods count at all.
     - `robust`: a few outliers must not decide: a trimmed mean takes the place of the mean.
@@ -109,6 +99,7 @@ class Allocator:
         resolution: float | None = None,
         growth: float | None = None,
         change: float | None = None,
+        rules: Iterable[str] = (),
         half_life: float | None = None,
         window: int | None = None,
         robust: bool = False,
@@ -132,15 +123,19 @@ class Allocator:
         self._arms = Arms(arms, minimum, maximum, pinned)
         count = len(self._arms.names)
         self._limits = Limits(count, growth, change)
+        self._rules = Rules(rules, self._arms.names)
         self.sigma = self._levels(getattr(policy, "sigma", None) if sigma is None else sigma)
         """One number, or one per arm by name; None: not known."""
         self._past = past_for(policy, count, b=b, c=c, half_life=half_life, window=window, robust=robust)
         self._give_sigma()
         self._memory = policy.initial_memory(count)
         self._tickets: TicketStore = Tickets() if tickets is None else tickets
+        self._limits.watch_change(self._rules.limit_change, self._tickets)
+        self.require_split()
         self._unit: float | None = None
         self._even_share = 1.0 / count
         self._records: dict[bool, Any] = {}
+        self._last_fit: tuple[Floats, Fitted] | None = None
         # A policy that lacks something, a horizon say, is refused now and not at the first ask.
         self.prepare()
 
@@ -219,6 +214,11 @@ class Allocator:
         return self._limits.change
 
     @property
+    def rules(self) -> tuple[str, ...]:
+        """What several arms get together, as it is kept."""
+        return self._rules.texts
+
+    @property
     def period(self) -> int:
         """How many splits were asked for."""
         return self._past.period
@@ -248,11 +248,30 @@ class Allocator:
 
     def _explained(self, decision: Decision, past: Any) -> Split:
         beliefs = self._believe(decision.arms, past, decision.indices, amounts=decision.amounts)
-        limited = None
+        fitted, pulls = None, []
         if decision.wanted is not decision.shares:
-            _, low, high = self._arms.bounds(decision.indices)
-            limited = self._limits.shares(decision.budget, decision.indices, low, high)
-        return Split(decision, self.policy, beliefs, limited)
+            if self._last_fit is not None and self._last_fit[0] is decision.wanted:
+                fitted = self._last_fit[1]  # it was made just now
+            else:
+                fitted = self._fit(decision.wanted, decision.budget, decision.indices)
+            for text, pull in decision.pulls:
+                if (rule := self._rules.by_text(text)) is not None:
+                    pulls.append(RulePull.of(rule, pull, decision.arms))
+        return Split(decision, self.policy, beliefs, None if fitted is None else fitted.limited, tuple(pulls))
+
+    def _fit(self, wanted: Floats, budget: float, active: Any) -> Fitted:
+        """The wanted shares within bounds, rules and limits."""
+        names, low, high = self._arms.bounds(active)
+        limited = self._limits.shares(budget, active, low, high)
+        rules = change = None
+        if self._rules:
+            rules = self._rules.active(names, budget)
+            change = self._rules.on_change(names, budget, self._limits.previous(active))
+        return fit(wanted, budget, names, low, high, limited, rules, change)
+
+    def require_split(self, budget: float | None = None) -> None:
+        """`Infeasible` where no split keeps the rules: of this budget, or of any where they name no amounts."""
+        _require_split(self._arms, self._rules, budget)
 
     def commit(self, decision: Decision) -> int:
         """Take a decision in, whatever the policy would say today; its ticket."""
@@ -288,10 +307,9 @@ class Allocator:
                 others = np.setdiff1d(np.arange(len(past.count)), active)
                 known = past.take(np.concatenate([active, others]))
             wanted = decide_now(self._record(active), period, known, memory, self._rng)
-            limited = self._limits.shares(amount, active, low, high)
-            least, most = (low, high) if limited is None else (limited.low, limited.high)
-            shares = wanted if least is None else feasible.project(wanted, least, most, names)
-            given = self._amounts(shares, amount, low, high, names)
+            fitted = self._fit(wanted, amount, active)
+            self._last_fit = wanted, fitted
+            given = self._amounts(fitted.shares, amount, low, high, names)
             after = self._rng.bit_generator.state
             drawn = None if after == before else dict(after)
         except BaseException:
@@ -301,16 +319,19 @@ class Allocator:
             self._rng.bit_generator.state = before
         memory = memory if active is None else _placed(memory, active, self._memory)
         changed = memory.tobytes() != self._memory.tobytes()
-        return Decision(period.number, amount, names, active, wanted, shares, given, memory, changed, drawn)
+        return Decision(
+            period.number, amount, names, active, wanted, fitted.shares, given, memory, changed, drawn, fitted.pulls
+        )
 
     def _amounts(
-        self, shares: Floats, budget: float, low: Floats | None, high: Floats | None, names: Sequence[str]
+        self, shares: Floats, budget: float, low: Floats | None, high: Floats | None, names: tuple[str, ...]
     ) -> Floats:
         """The budget by shares: in steps, such as can be spent, or to the last bit."""
+        rules = self._rules.active(names, budget) if self._rules else None
+        within: Any = {"low": low, "high": high, "rng": self._rng, "names": names, "rules": rules}
         if self.step is None and self.resolution is not None:
-            return spendable_amounts(shares, budget, self.resolution, low=low, high=high, rng=self._rng, names=names)
-        step = self.step or None  # 0 asks for any amount
-        return feasible.amounts(shares, budget, low=low, high=high, step=step, rng=self._rng, names=names)
+            return spendable_amounts(shares, budget, self.resolution, **within)
+        return feasible.amounts(shares, budget, step=self.step or None, **within)  # a step of 0 asks for any amount
 
     def tell(
         self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, provisional: bool = False
@@ -415,27 +436,17 @@ class Allocator:
         Where every arm has a σ of its own a new one needs its `sigma`; one that comes back keeps its own without.
         """
         arms = self._arms.with_arm(name, minimum, maximum)
-        count, index = len(arms.names), arms.index(name)
-        levels, policy = self.sigma, self.policy
-        own = getattr(policy, "sigma", None)
-        if isinstance(levels, Mapping) or isinstance(own, tuple):
-            if sigma is None and count > self._past.arms:
-                raise InvalidValue(f"`sigma` must be given for '{name}', as every arm has its own.")
-            if sigma is not None:
-                level = validation.number("sigma", sigma, above=0.0)
-                levels = {**levels, name: level} if isinstance(levels, Mapping) else levels
-                if isinstance(own, tuple):
-                    told = (*own[:index], level, *own[index + 1 :])
-                    policy = dataclasses.replace(policy, sigma=told)  # type: ignore[type-var]
-        elif sigma is not None:
-            raise validation.refuse("sigma", "left out where the arms do not have one each", sigma)
+        rules = self._rules.with_arm(name, arms.names)
+        _require_split(arms, rules)
+        count = len(arms.names)
+        levels = NoiseLevels(self.policy, self.sigma).with_arm(name, arms.index(name), sigma, count > self._past.arms)
         if count > len(self._memory):
             # A policy made for so many arms and no more refuses here, before anything has changed.
-            self._memory = np.concatenate([self._memory, policy.initial_memory(count)[-1:]])
+            self._memory = np.concatenate([self._memory, levels.policy.initial_memory(count)[-1:]])
             self._past.add_arms()
             self._limits.add_arm()
-        self.policy, self.sigma = policy, levels
-        self._set_arms(arms)
+        self.policy, self.sigma = levels
+        self._set_arms(arms, rules)
         self._give_sigma()
 
     def pause_arm(self, name: str) -> None:
@@ -454,8 +465,10 @@ class Allocator:
         """Set the smallest and largest share of an arm; the same minimum and maximum fixes it."""
         self._set_arms(self._arms.with_change(name, minimum=minimum, maximum=maximum))
 
-    def _set_arms(self, arms: Arms) -> None:
-        self._arms, self._records = arms, {}
+    def _set_arms(self, arms: Arms, rules: Rules | None = None) -> None:
+        kept = self._rules if rules is None else rules
+        _require_split(arms, kept)
+        self._arms, self._rules, self._records = arms, kept, {}
 
     # Changed settings
 
@@ -465,12 +478,20 @@ class Allocator:
         return self._past.b, self._past.c
 
     def set_option(self, name: str, value: Any) -> None:
-        """Another sigma, level, step, horizon, growth or change, checked by the caller."""
-        if name in ("growth", "change"):
+        """Another sigma, level, step, horizon, growth, change or rules, checked by the caller."""
+        if name == "rules":
+            self._set_rules(value)
+        elif name in ("growth", "change"):
             self._limits.set_option(name, value, self._tickets)
         else:
             setattr(self, name, self._levels(value) if name == "sigma" else value)
         self._records = {}
+
+    def _set_rules(self, texts: Iterable[str]) -> None:
+        rules = Rules(texts, self._arms.names)
+        _require_split(self._arms, rules)
+        self._rules = rules
+        self._limits.watch_change(self._rules.limit_change, self._tickets)
 
     def replace_policy(self, policy: Policy) -> None:
         """Go on with another policy and all that is known. Its exponents may ask for `recount`."""
@@ -503,63 +524,12 @@ class Allocator:
 
     def to_json(self) -> str:
         """Everything, the generator's position included: `from_json` goes on exactly as this one would."""
-        state = {
-            "format": FORMAT,
-            "version": VERSION,
-            "policy": self.policy.to_state(),
-            **{name: getattr(self, name) for name in ("horizon", "sigma", "level", "minimise", "step", "seed")},
-            "generator": plain_state(self._rng.bit_generator.state),
-            "arms": self._arms.to_list(),
-            "statistics": self._past.to_dict(),
-            "memory": plain_memory(self._memory),
-            "unit": self._unit,
-            "even_share": self._even_share,
-            "tickets": self._tickets.to_dict(),
-        }
-        limits = self._limits.to_dict()
-        if limits:
-            state["limits"] = limits
-        if self.resolution is not None:
-            state["resolution"] = self.resolution
-        return json.dumps(state, allow_nan=False)
+        return allocator_state.to_json(self)
 
     @classmethod
-    @intact_state()
     def from_json(cls, text: str, tickets: ReadTickets = Tickets.from_dict) -> Self:
         """The allocator that `to_json` wrote; `IncompatibleState` where it was not, or was damaged since."""
-        state = read_state(text, FORMAT, VERSION, "an Allocator")
-        arms = Arms.from_list(state["arms"])
-        policy, saved = policy_from_dict(state["policy"]), state["statistics"]
-        counted: Any = {name: saved.get(name) for name in ("half_life", "window")} | {"robust": "groups" in saved}
-        outdated = is_outdated(saved)
-        past = past_for(policy, len(arms.names), **counted) if outdated else past_from_dict(saved)
-        b, c = (None, None) if isinstance(policy.reads, Learning) else exponents_of(past)
-        # Through the front door, so that a saved setting is checked as a given one is.
-        restored = cls(
-            policy, arms.names, seed=state["seed"], b=b, sigma=state["sigma"],
-            c=c, horizon=state["horizon"], step=state["step"], level=state["level"], minimise=state["minimise"],
-            resolution=state.get("resolution"),
-        )  # fmt: skip
-        if restored.exponents[0] != past.b:
-            raise IncompatibleState("The saved state is damaged: its policy reads other sums than it holds.")
-        restored._rng.bit_generator.state = state_from_plain(state["generator"])
-        restored._arms, restored._past = arms, past
-        restored._memory = np.array(state["memory"], dtype=np.float64)
-        restored._unit = None if state["unit"] is None else budget_amount(state["unit"])
-        restored._limits = Limits.from_dict(state.get("limits", {}), len(arms.names))
-        restored._even_share = validation.number("even_share", state["even_share"], above=0.0, high=1.0)
-        restored._tickets = tickets(state["tickets"], len(arms.names))
-        if outdated:
-            try:
-                restored.recount(None, None, **counted)
-            except UnknownName as error:
-                raise OutdatedState(f"An earlier release saved this state, and kept too little: {error}") from error
-            past = restored._past
-        if not (len(arms.names),) == (past.arms,) == restored._memory.shape:
-            raise IncompatibleState("The saved state is damaged: its parts speak of different numbers of arms.")
-        if restored._tickets.issued != past.period or (restored._unit is None) != (past.period == 0):
-            raise IncompatibleState("The saved state is damaged: its parts speak of different periods.")
-        return restored
+        return allocator_state.from_json(cls, text, tickets)
 
     # Helpers
 
@@ -600,6 +570,12 @@ class Allocator:
         held.recorded |= update.named
         held.provisional = held.provisional & ~update.named if provisional is None else held.provisional | provisional
         self._tickets.settle(held)
+
+
+def _require_split(arms: Arms, rules: Rules, budget: float | None = None) -> None:
+    """`Infeasible` where no split of the arms that take part keeps the rules."""
+    if rules and (arms.active is None or len(arms.active)):
+        rules.require_split(*arms.bounds(arms.active), budget)
 
 
 def _placed(values: Floats, indices: Any, where: Floats) -> Floats:

@@ -34,6 +34,8 @@ class Decision(NamedTuple):
     memory_changed: bool = False
     generator: dict[str, Any] | None = None
     """Where the generator stands afterwards; None where nothing was drawn."""
+    pulls: tuple[tuple[str, float], ...] = ()
+    """The rules that moved shares, each with how hard it pulled: up above 0, down below."""
 
     @property
     def arms_memory(self) -> Floats:
@@ -50,6 +52,8 @@ class Decision(NamedTuple):
         }
         if not np.array_equal(self.wanted, self.shares):
             payload["wanted"] = self.wanted.tolist()
+        if self.pulls:
+            payload["rules"] = dict(self.pulls)
         if self.generator is not None:
             payload["generator"] = plain_state(self.generator)
         if self.memory_changed:
@@ -75,7 +79,8 @@ class Decision(NamedTuple):
             raise IncompatibleState("A split in the log contradicts itself.")
         generator = state_from_plain(payload["generator"]) if "generator" in payload else None
         indices = None if names == arms.names else np.array([arms.index(name) for name in names], dtype=np.int64)
-        return cls(period, budget, names, indices, wanted, shares, amounts, after, changed, generator)
+        pulls = tuple((str(text), float(pull)) for text, pull in payload.get("rules", {}).items())
+        return cls(period, budget, names, indices, wanted, shares, amounts, after, changed, generator, pulls)
 
 
 def plain_memory(memory: Floats) -> list[float | str]:

@@ -19,7 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from apportion._common.validation import number, refuse, whole
+from apportion.allocation.nearest import Rows, nearest
+from apportion.allocation.rules import ActiveRules, impossible
 from apportion.allocation.share_bounds import SUM_SLACK, Names, checked_bounds, checked_shares, listed_arms
+from apportion.allocation.whole_rules import attainable, grouped_order, repaired, whole_rows
 from apportion.errors import Infeasible
 from apportion.model.sums import Floats
 
@@ -34,14 +37,19 @@ _SMALLEST_FLOAT: Final = 5e-324
 
 
 def project(
-    shares: npt.ArrayLike, low: npt.ArrayLike | None, high: npt.ArrayLike | None, names: Names = None
+    shares: npt.ArrayLike,
+    low: npt.ArrayLike | None,
+    high: npt.ArrayLike | None,
+    names: Names = None,
+    rules: ActiveRules | None = None,
 ) -> Floats:
     """Shares with low ≤ a ≤ high that sum to 1 and keep the proportions of the arms no bound holds.
 
     a_i = clip(λ·shares_i, low_i, high_i), with the one λ that makes them sum to 1 (up to rounding). Where
     every arm with a positive share is at its maximum and something remains, the other arms are filled to one
     common level. An arm with low = high is pinned. Shares that satisfy the bounds come back unchanged, so
-    projecting twice is projecting once; the order of the arms plays no part.
+    projecting twice is projecting once; the order of the arms plays no part. With `rules` it is the nearest split
+    that keeps them too (`nearest`), which keeps proportions in the same way.
 
     >>> project([0.7, 0.2, 0.1], low=[0.0, 0.0, 0.2], high=[0.5, 1.0, 1.0]).round(3)
     array([0.5, 0.3, 0.2])
@@ -53,9 +61,9 @@ def project(
 add up to at most 1.
     """
     given = checked_shares(shares)
-    if low is None and high is None:
+    if low is None and high is None and rules is None:
         return _fill(given, 0.0, 1.0, 1.0)
-    return _fill(given, *checked_bounds(low, high, given.size, names), 1.0)
+    return _within(given, *checked_bounds(low, high, given.size, names), names, rules)
 
 
 def amounts(
@@ -67,6 +75,7 @@ def amounts(
     step: float | None = None,
     rng: np.random.Generator | None = None,
     names: Names = None,
+    rules: ActiveRules | None = None,
 ) -> Floats:
     """The budget, given away by `shares` within the bounds `low` and `high` (shares too), to the last bit.
 
@@ -76,7 +85,7 @@ def amounts(
     budget. The one exception: a positive amount below q/2 (a very small exploration share) is not rounded to
     0. It stays as it is where `math.fsum` and the sum from left to right are the budget all the same, else it
     becomes q. Amounts are never negative. Bounds hold up to q; only where every arm is held by one does the
-    largest go further, by at most q for each arm.
+    largest go further, by at most q for each arm. `rules` hold up to a few q.
 
     With a `step`, amounts are whole multiples of it, as `units` rounds them: n_i·step, each the float nearest
     to that decimal, with Σ n_i = budget/step exactly. `rng` must be given.
@@ -91,12 +100,12 @@ def amounts(
     if step is not None:
         size = _exactly(number("step", step, low=_SMALLEST_BUDGET))
         count = _steps(total, size)
-        return _times(units(shares, count, low=low, high=high, rng=rng, names=names), count, size)
+        return _times(units(shares, count, low=low, high=high, rng=rng, names=names, rules=rules), count, size)
     given = checked_shares(shares)
-    if low is None and high is None:
+    if low is None and high is None and rules is None:
         return _money(_fill(given, 0.0, 1.0, 1.0), total, 0.0, 1.0)
     least, most = checked_bounds(low, high, given.size, names)
-    return _money(_fill(given, least, most, 1.0), total, least, most)
+    return _money(_within(given, least, most, names, rules), total, least, most)
 
 
 def units(
@@ -107,6 +116,7 @@ def units(
     high: npt.ArrayLike | None = None,
     rng: np.random.Generator | None,
     names: Names = None,
+    rules: ActiveRules | None = None,
 ) -> Whole:
     """`total` whole units by `shares`: n_i is total·a_i rounded down or up, with that mean; Σ n_i = total.
 
@@ -114,7 +124,8 @@ def units(
     Where no whole number lies between the two (an arm pinned to a quarter of 10 kits) the arm gets the one
     below or above, with the right mean. The rounding is systematic sampling, one uniform draw and one random
     order of the arms: the mean is exact (in steps of ulp(total)), so a small share is not rounded away for
-    ever, and no two arms are always rounded together.
+    ever, and no two arms are always rounded together. `rules` are kept (`whole_rules`): the units of a group are
+    its target rounded down or up, and a share of the total that is no whole number is rounded inwards.
 
     >>> units([0.25, 0.75], 10, rng=np.random.default_rng(0))
     array([3, 7])
@@ -127,13 +138,54 @@ units; the budget has 3.
     if not isinstance(rng, np.random.Generator):
         raise refuse("rng", "a numpy.random.Generator where whole units are given", rng)
     given = checked_shares(shares)
-    if low is None and high is None:
+    if low is None and high is None and rules is None:
         targets = _fill(given, 0.0, float(total), float(total))
         return _sample(_quantised(targets, total, 0.0, float(total)), total, rng)
     least, most = _whole_bounds(*checked_bounds(low, high, given.size, names), total, names)
+    if rules is not None:
+        return _units_by_rules(given, total, least, most, rng, names, rules)
     targets = _fill(given, least, most, float(total))
     # An arm with no whole number between its bounds may take either neighbour.
     return _sample(_quantised(targets, total, np.floor(least), np.ceil(most)), total, rng)
+
+
+def _within(given: Floats, low: Floats, high: Floats, names: Names, rules: ActiveRules | None) -> Floats:
+    """Shares within the bounds and, where there are rules, the nearest that keep them."""
+    if rules is None:
+        return _fill(given, low, high, 1.0)
+    summed = abs(float(given.sum()) - 1.0) <= SUM_SLACK
+    if summed and bool(((given >= low) & (given <= high)).all()) and rules.rows.kept(given, SUM_SLACK):
+        return given
+    found = nearest(given, low, high, rules.rows)
+    if found is None:
+        raise impossible(rules, low, high, names or [f"arm {arm}" for arm in range(given.size)], None)
+    return found.shares
+
+
+def _units_by_rules(
+    shares: Floats,
+    total: int,
+    least: Floats,
+    most: Floats,
+    rng: np.random.Generator,
+    names: Names,
+    rules: ActiveRules,
+) -> Whole:
+    """Whole units that keep the rules: the nearest targets, rounded so that groups stay within theirs."""
+    whole_ends = whole_rows(rules.rows, total)
+    reachable = attainable(whole_ends)
+    for rows in (whole_ends, reachable):
+        found = nearest(shares, least / total, most / total, Rows(rows.matrix, rows.least / total, rows.most / total))
+        if found is not None:
+            break
+    else:
+        known = names or [f"arm {arm}" for arm in range(shares.size)]
+        raise impossible(rules, least / total, most / total, known, None, f"of {total} whole units")
+    low, high = np.floor(least), np.ceil(most)
+    targets = found.shares * total
+    counts = _sample(_quantised(targets, total, low, high), total, rng, whole_ends)
+    settled: Whole = repaired(counts, targets, total, low, high, reachable)
+    return settled
 
 
 def _fill(shares: Floats, low: Floats | float, high: Floats | float, total: float) -> Floats:
@@ -245,18 +297,19 @@ def _settled(counts: Whole, total: int, low: Whole, high: Whole) -> Whole:
     return counts
 
 
-def _sample(targets: Floats, total: int, rng: np.random.Generator) -> Whole:
+def _sample(targets: Floats, total: int, rng: np.random.Generator, rows: Rows | None = None) -> Whole:
     """Each target rounded down or up, with its own value as the mean, by systematic sampling.
 
     The fractions are laid end to end in a random order; the points u, u + 1, u + 2, … each give one unit to
-    the arm they fall into. Everything is a multiple of ulp(total), u included, so no step rounds.
+    the arm they fall into; with `rows` their groups stand together. Everything is a multiple of ulp(total), u
+    included, so no step rounds.
     """
     down = np.floor(targets)
     counts = down.astype(np.int64)
     fractions = targets - down
     open_ = np.flatnonzero(fractions)
     if open_.size:
-        order = rng.permutation(open_)
+        order = rng.permutation(open_) if rows is None else grouped_order(rows, open_, rng)
         quantum = math.ulp(float(total))
         start = math.floor(rng.random() / quantum) * quantum
         before = np.ceil(np.add.accumulate(fractions[order]) - start)  # points before each arm's end

@@ -55,14 +55,25 @@ class Limits:
         self.change = None if change is None else validation.number("change", change, above=0.0, high=1.0)
         self._largest = np.zeros(arms)
         self._previous = np.zeros(arms)
+        self._watched = False
 
     def set_option(self, name: str, value: float | None, tickets: TicketStore) -> None:
         """Another `growth` or `change`, checked by the caller. What was not kept so far is read from the tickets."""
         if name == "growth" and self.growth is None and value is not None:
             self._largest = _largest_amounts(tickets, len(self._largest))
-        elif name == "change" and self.change is None and value is not None:
+        elif name == "change" and self.change is None and not self._watched and value is not None:
             self._previous = _last_shares(tickets, len(self._previous))
         setattr(self, name, value)
+
+    def watch_change(self, watched: bool, tickets: TicketStore) -> None:
+        """Keep the shares of the last split for rules about change, or no longer."""
+        if watched and not self._watched and self.change is None:
+            self._previous = _last_shares(tickets, len(self._previous))
+        self._watched = watched
+
+    def previous(self, active: Any) -> Floats:
+        """The shares of the last split, of the arms that take part: what rules about change are held against."""
+        return self._previous if active is None else self._previous[active]
 
     def add_arm(self) -> None:
         """One arm more, for which nothing was tried."""
@@ -97,7 +108,7 @@ class Limits:
         """Take back a ticket, which is counted as cancelled already: the split before it is the last one, then."""
         nothing = np.full(len(ticket.amounts), np.nan)
         self.observe(ticket, OutcomeUpdate(ticket.recorded, nothing, np.zeros(len(nothing))), tickets)
-        if self.change is not None and ticket.number > last_kept(tickets):
+        if (self.change is not None or self._watched) and ticket.number > last_kept(tickets):
             self._previous = _last_shares(tickets, len(self._previous))
 
     # What follows
@@ -118,8 +129,7 @@ class Limits:
         capped = np.where(most < highest, most, 1.0)
         width = self.change
         if width is not None:
-            previous = self._previous if active is None else self._previous[active]
-            least, most, width = _around(previous, width, least, most)
+            least, most, width = _around(self.previous(active), width, least, most)
         return LimitedShares(least, most, (lowest, highest), self.growth, largest, capped, width)
 
     # State
@@ -130,15 +140,18 @@ class Limits:
         if self.growth is not None:
             state |= {"growth": self.growth, "largest": self._largest.tolist()}
         if self.change is not None:
-            state |= {"change": self.change, "previous": self._previous.tolist()}
+            state["change"] = self.change
+        if self.change is not None or self._watched:
+            state["previous"] = self._previous.tolist()
         return state
 
     @classmethod
     def from_dict(cls, state: dict[str, Any], arms: int) -> Self:
         """The limits that `to_dict` wrote; without any, of a state that knew none."""
         restored = cls(arms, state.get("growth"), state.get("change"))
-        for name, limit in (("largest", restored.growth), ("previous", restored.change)):
-            if limit is not None:
+        restored._watched = restored.change is None and "previous" in state
+        for name, kept in (("largest", restored.growth is not None), ("previous", "previous" in state)):
+            if kept or (name == "previous" and restored.change is not None):
                 values = np.array(state[name], dtype=np.float64)
                 if values.shape != (arms,) or not (np.isfinite(values) & (values >= 0.0)).all():
                     raise IncompatibleState(

@@ -1,7 +1,8 @@
 """σ of a campaign's arms: one number for all, or one per arm, kept by name so that it stays with its arm."""
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, overload
+from typing import Any, NamedTuple, Self, overload
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from apportion.allocation.arms import by_name
 from apportion.errors import InvalidValue, UnknownName
 from apportion.model.law import positive_per_arm
 from apportion.model.sums import Floats
+from apportion.policies.contract import Policy
 
 Sigma = float | Mapping[str, float]
 """As it is kept: a number, or one per arm by name."""
@@ -54,3 +56,29 @@ def per_arm(sigma: Sigma | None, names: Sequence[str]) -> Floats:
     """σ of each of these arms; NaN where it is not known."""
     found = in_order(sigma, names)
     return np.full(len(names), np.nan if found is None else found, dtype=np.float64)
+
+
+class NoiseLevels(NamedTuple):
+    """The σ of the arms, and the policy, which may have been given them too."""
+
+    policy: Policy
+    sigma: Sigma | None
+
+    def with_arm(self, name: str, index: int, sigma: float | None, new: bool) -> Self:
+        """With that of one arm more, which comes at this index: a `new` one needs it where every arm has its own."""
+        policy, levels = self
+        own = getattr(policy, "sigma", None)
+        if not isinstance(levels, Mapping) and not isinstance(own, tuple):
+            if sigma is not None:
+                raise validation.refuse("sigma", "left out where the arms do not have one each", sigma)
+            return self
+        if sigma is None:
+            if new:
+                raise InvalidValue(f"`sigma` must be given for '{name}', as every arm has its own.")
+            return self
+        level = validation.number("sigma", sigma, above=0.0)
+        if isinstance(levels, Mapping):
+            levels = {**levels, name: level}
+        if isinstance(own, tuple):
+            policy = dataclasses.replace(policy, sigma=(*own[:index], level, *own[index + 1 :]))  # type: ignore[type-var]
+        return type(self)(policy, levels)

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from apportion.allocation.feasible import amounts, project
+from apportion.allocation.rules import ActiveRules
 from apportion.allocation.share_bounds import SUM_SLACK, Names
 from apportion.errors import Infeasible, InvalidValue
 from apportion.model.sums import Floats
@@ -27,29 +28,36 @@ def spendable_amounts(
     high: Floats | None,
     rng: np.random.Generator,
     names: Names = None,
+    rules: ActiveRules | None = None,
 ) -> Floats:
     """The budget by `shares` without crumbs, in multiples of `resolution` where the budget is one.
 
     Where it is not (a third of a euro), and where the resolution is 0, amounts are any but crumbs, and add up to the
-    last bit. Bounds hold: an arm with a minimum, or with a maximum below a crumb, is left as it is.
+    last bit. Bounds and `rules` hold: an arm with a minimum, or with a maximum below a crumb, is left as it is.
 
     >>> rng = np.random.default_rng(0)
     >>> spendable_amounts(np.array([0.99999, 0.00001]), 5000.0, 0.01, low=None, high=None, rng=rng)
     array([5000.,    0.])
     """
-    kept = without_crumbs(shares, low, high, rng)
+    kept = without_crumbs(shares, low, high, rng, rules)
     if resolution > 0.0:
         try:
-            return amounts(kept, budget, low=low, high=high, step=resolution, rng=rng, names=names)
+            return amounts(kept, budget, low=low, high=high, step=resolution, rng=rng, names=names, rules=rules)
         except (InvalidValue, Infeasible):
             pass  # nobody asked for this step: what it does not divide, or has too few of, is split without it
-    return amounts(kept, budget, low=low, high=high, names=names)
+    return amounts(kept, budget, low=low, high=high, names=names, rules=rules)
 
 
-def without_crumbs(shares: Floats, low: Floats | None, high: Floats | None, rng: np.random.Generator) -> Floats:
+def without_crumbs(
+    shares: Floats,
+    low: Floats | None,
+    high: Floats | None,
+    rng: np.random.Generator,
+    rules: ActiveRules | None = None,
+) -> Floats:
     """`shares` with each crumb raised to the smallest share or taken away, at random, by its own size on average.
 
-    The other arms keep their proportions within the bounds. Where these leave no room, nothing is changed.
+    The other arms keep their proportions within the bounds and rules. Where these leave no room, nothing is changed.
     """
     count = shares.size
     smallest = min(SMALLEST_SHARE, 0.01 / count)
@@ -64,4 +72,9 @@ def without_crumbs(shares: Floats, low: Floats | None, high: Floats | None, rng:
     if float(least.sum()) > 1.0 + SUM_SLACK or float(most.sum()) < 1.0 - SUM_SLACK:
         return shares
     rest = np.where(crumbs, 0.0, shares)
-    return project(rest / rest.sum(), least, most) if rest.any() else shares
+    if not rest.any():
+        return shares
+    try:
+        return project(rest / rest.sum(), least, most, rules=rules)
+    except Infeasible:  # the rules leave no room
+        return shares

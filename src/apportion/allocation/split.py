@@ -4,20 +4,38 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from apportion._common.formatting import Table, chance, percent, readable
+from apportion._common.formatting import Table, chance, one_of, percent, readable
 from apportion.allocation.beliefs import Beliefs, interval
 from apportion.allocation.decision import Decision
 from apportion.allocation.limits import ROUNDING, LimitedShares
+from apportion.allocation.rule import Rule
 from apportion.model.sums import Floats
 from apportion.policies.contract import Policy
 
 # An arm that does not lead and is given at least the first share is being tested; below the second it is watched.
 TESTED_SHARE = 0.5
 WATCHED_SHARE = 0.02
+# A leader that is wanted less than this part of an even share must say why.
+LITTLE_SHARE = 0.9
+# An arm that is less likely the best than this is not worth a closer look, whatever share it gets.
+UNLIKELY = 0.01
+
+
+class RulePull(NamedTuple):
+    """A rule that moved shares, and how hard it pulled at each arm of the split: up above 0, down below."""
+
+    shown: str
+    effect: Floats
+
+    @classmethod
+    def of(cls, rule: Rule, pull: float, arms: Sequence[str]) -> Self:
+        """The pull of a rule at these arms."""
+        terms = np.array([rule.terms.get(name, 0.0) for name in arms])
+        return cls(rule.brief, pull * terms / max(float(np.abs(terms).max()), 1e-300))
 
 
 class Split(Table):
@@ -34,9 +52,16 @@ class Split(Table):
     """The date of the period, in a campaign."""
     most_sure: float = 1.0
     """The largest chance that reasons tell: less where the data are in doubt."""
+    unit: str | None = None
+    """What the budget is counted in, in a campaign."""
 
     def __init__(
-        self, decision: Decision, policy: Policy, beliefs: Beliefs, limited: LimitedShares | None = None
+        self,
+        decision: Decision,
+        policy: Policy,
+        beliefs: Beliefs,
+        limited: LimitedShares | None = None,
+        pulls: tuple[RulePull, ...] = (),
     ) -> None:
         self.ticket = decision.period
         self.budget = decision.budget
@@ -46,7 +71,8 @@ class Split(Table):
         """What was believed when the split was made."""
         self._decision = decision
         self._policy = policy
-        self._limited = limited if limited is not None and limited.hold(decision.shares) else None
+        self._pulls = pulls
+        self._limited = limited
 
     def __getstate__(self) -> dict[str, Any]:
         # What is worked out on demand stays behind: it cannot be pickled, and is worked out again.
@@ -84,33 +110,43 @@ class Split(Table):
         """Why an arm got another share than the policy wanted."""
         up = share > wanted
         moved, limited = f"{'Raised' if up else 'Lowered'} from {percent(wanted)}", self._limited
-        if limited is None:
-            return f"{moved} by the bounds."
 
         def at(ends: tuple[Any, Any]) -> bool:
             low, high = ends
             return bool(share <= low[index] + ROUNDING if up else share >= high[index] - ROUNDING)
 
-        if at(limited.bounds):
-            return f"{moved} by the bounds."
-        if limited.growth is not None and not up and share >= limited.capped[index] - ROUNDING:
-            return f"{moved}{self._held(share, limited.growth, float(limited.largest[index]))}"
-        if limited.change is not None and at((limited.low, limited.high)):
-            return f"{moved}: a share moves by at most {percent(limited.change)} of the budget this time."
-        return f"{moved}, as others are held by bounds or limits."
+        held = limited is not None and limited.hold(self._decision.shares)
+        if limited is not None and (held or self._pulls):
+            if at(limited.bounds):
+                return f"{moved} by the bounds."
+            if limited.growth is not None and not up and share >= limited.capped[index] - ROUNDING:
+                return f"{moved}{self._held(share, limited.growth, float(limited.largest[index]))}"
+            if limited.change is not None and at((limited.low, limited.high)):
+                return f"{moved}: a share moves by at most {percent(limited.change)} of the budget this time."
+        sign = 1.0 if up else -1.0
+        own = max(self._pulls, key=lambda pull: sign * float(pull.effect[index]), default=None)
+        if own is not None and sign * float(own.effect[index]) > 0.0:
+            return f"Would get {percent(wanted)}: {'raised' if up else 'limited'} by {own.shown}."
+        if self._pulls:
+            strongest = max(self._pulls, key=lambda pull: float((-sign * pull.effect).max()))
+            return f"{moved}, as others are held by {strongest.shown}."
+        return f"{moved}, as others are held by bounds or limits." if held else f"{moved} by the bounds."
 
     def _held(self, share: float, growth: float, largest: float) -> str:
         """The limit on growth in words, for an arm that it holds."""
         even = 1.0 / len(self._decision.arms)
         times = "twice" if growth == 2.0 else f"{growth:g} times"
-        most = f"{times} the most it ever got ({readable(largest)})"
+        most = f"{times} the most it ever got ({self._money(largest)})"
         if share > max(growth * largest / self.budget, even) + ROUNDING:
             return f"; more than {most}, as the bounds leave no other way."
         if largest == 0.0:
             return ": held at an even share until it has an outcome."
         if growth * largest <= even * self.budget:
-            return f": held at an even share, as it never got more than {readable(largest)}."
+            return f": held at an even share, as it never got more than {self._money(largest)}."
         return f": held at {most}; more next period if it keeps up."
+
+    def _money(self, amount: float) -> str:
+        return f"{readable(amount)} {self.unit}" if self.unit else readable(amount)
 
     def _reason_from_belief(self, index: int) -> str:
         belief, leader = self.beliefs.at(index), self.beliefs.leader
@@ -124,14 +160,15 @@ class Split(Table):
             return "No outcome yet: it gets a share to be tried." if share > 0 else "No outcome yet: not its turn."
         probability = belief.probability_best
         best = "" if math.isnan(probability) else f", {chance(probability, self.most_sure)} likely to be the best"
-        of, next_unit = "per unit", ""
+        unit = one_of(self.unit)
+        of, next_unit = f"per {unit}", ""
         if self.beliefs.c < 1.0:  # what an arm is worth shows in its next unit, not only in being the best
-            of = "for the first unit"
+            of = f"for the first {unit}"
             if share > 0.0:
                 verb = "costs" if self.beliefs.minimise else "returns"
-                next_unit = f": at this amount the next {verb} {readable(belief.marginal)}"
+                next_unit = f": at this amount the next {unit} {verb} {readable(belief.marginal)}"
         if name == leader:
-            return f"Leads with {interval(belief)} {of}{best}{next_unit}."
+            return f"Leads with {interval(belief)} {of}{best}{next_unit}.{self._little_for_leader(index)}"
         behind = abs(self.beliefs[leader].mean - belief.mean)
         text = f"{interval(belief)} {of}, {readable(behind)} behind {leader}{best}"
         if share == 0.0:
@@ -143,7 +180,22 @@ class Split(Table):
             return text + ": testing this one again."
         if wanted < WATCHED_SHARE:
             return text + (": a small share keeps watching it." if share < WATCHED_SHARE else ".")
-        return text + ": worth a closer look."
+        return text + (": kept in to be sure." if probability < UNLIKELY else ": worth a closer look.")
+
+    def _little_for_leader(self, index: int) -> str:
+        """Why the arm with the best results so far is wanted less than an even share; nothing where it is not."""
+        wanted, arms = self._decision.wanted, len(self._decision.arms)
+        if arms == 1 or float(wanted[index]) >= LITTLE_SHARE / arms:
+            return ""
+        most = int(wanted.argmax())
+        if float(wanted[most]) >= TESTED_SHARE:
+            return f" It gets little this time, as {self._decision.arms[most]} is being tested."
+        spent = [self.beliefs.at(at).resource for at in range(arms)]
+        if spent[index] < sum(spent) / arms:
+            return (
+                f" It gets little so far, as only {self._money(spent[index])} stands behind that: too few to trust."
+            )
+        return " It gets little this time, as the others are still being compared with it."
 
     @property
     def unspent_sentence(self) -> str:

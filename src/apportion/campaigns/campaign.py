@@ -40,11 +40,14 @@ from apportion.campaigns.storage.session import Session
 from apportion.campaigns.storage.store import Store, open_store
 from apportion.campaigns.transactions import Transaction, Transactions, find_done, request_digest, write_key
 from apportion.campaigns.undo import ImportRecord, UndoneImport, unspent_tickets
-from apportion.errors import ApportionError, Conflict, IncompatibleState, InvalidValue, Unconfirmed
+from apportion.errors import ApportionError, Conflict, IncompatibleState, Infeasible, InvalidValue, Unconfirmed
 
 if TYPE_CHECKING:
+    from apportion.campaigns.calendar import Budgets
     from apportion.campaigns.forecast import Forecast
     from apportion.campaigns.importing import Imported
+    from apportion.campaigns.past_forecasts import PastForecasts
+    from apportion.campaigns.plan import Plan
     from apportion.inference.health.findings import Health
 
 MOST = 2**62  # more events or tickets than any campaign has; a database can count so far
@@ -161,7 +164,7 @@ class Campaign(CampaignVerbs):
             allocator = transaction.state.allocator
             decision = allocator.decide(amount)
             split = allocator.explain(decision)
-            split.unspent = unspent_tickets(transaction.state)
+            split.unit, split.unspent = transaction.state.settings_unit, unspent_tickets(transaction.state)
             allocator.commit(decision)
             event = transaction.append("split", {**decision.to_payload(), **dated}, split.ticket, key)
             split.date = event.period_date
@@ -269,10 +272,19 @@ class Campaign(CampaignVerbs):
             budget, unit = transaction.state.settings_budget, transaction.state.settings_unit
             low, high = bounds.smallest(minimum, arm, budget, unit), bounds.largest(maximum, arm, budget, unit)
             transaction.state.change_arm(action, arm, low, high, sigma)
+            self._require_split(transaction)
             if allocator.all_arms != before:
                 options = {"minimum": low, "maximum": high, "sigma": sigma}
                 given = {name: float(value) for name, value in options.items() if value is not None}
                 transaction.append("arm", {"action": action, "arm": arm, **given}, key=key)
+
+    def _require_split(self, transaction: Transaction) -> None:
+        """`Infeasible` where no split of the campaign's budget keeps the rules: the write begins anew, without it."""
+        try:
+            transaction.state.allocator.require_split(transaction.state.settings_budget)
+        except Infeasible:
+            transaction.stale = True
+            raise
 
     def change(self, *, key: Key = None, **changes: Unpack[ChangedSettings]) -> Settings:
         with self.transactions.write() as transaction:
@@ -282,6 +294,8 @@ class Campaign(CampaignVerbs):
             if {"budget", "step"} & set(changes):
                 divisible_budget(changes.get("budget", old.budget), changes.get("step", old.step))
             payload = transaction.state.change_settings(changes)
+            if {"budget", "rules"} & set(changes):
+                self._require_split(transaction)
             if payload is not None:
                 transaction.append("setting", payload, key=key)
             return transaction.state.settings
@@ -330,12 +344,33 @@ class Campaign(CampaignVerbs):
 
         return export(self, kind)
 
-    def forecast(
-        self, *, periods: int = 50, worlds: int = 100, policies: Sequence[str] | None = None, seed: int = 0
-    ) -> Forecast:
-        from apportion.campaigns.forecast import forecast
+    def plan(self, budget: float | None = None, *, target: float | None = None, goal: float | None = None) -> Plan:
+        from apportion.campaigns.plan import plan
 
-        return forecast(self, periods=periods, worlds=worlds, policies=policies, seed=seed)
+        return plan(self, budget, target=target, goal=goal)
+
+    def forecast(
+        self,
+        *,
+        periods: int | None = None,
+        budgets: Budgets | None = None,
+        worlds: int = 24,
+        policies: Sequence[str] | None = None,
+        seed: int = 0,
+        keep: bool = True,
+        key: Key = None,
+    ) -> Forecast:
+        from apportion.campaigns.past_forecasts import make_forecast
+
+        options: dict[str, Any] = {
+            "periods": periods, "budgets": budgets, "worlds": worlds, "policies": policies, "seed": seed,
+        }  # fmt: skip
+        return make_forecast(self, validation.flag("keep", keep), key, options)
+
+    def forecasts(self) -> PastForecasts:
+        from apportion.campaigns.past_forecasts import past_forecasts
+
+        return past_forecasts(self)
 
     # Reading, each time as of one moment
 
@@ -433,9 +468,9 @@ class Campaign(CampaignVerbs):
         with self.transactions.reading() as session:
             return list(session.events(self._id, start, limit=most))
 
-    def state(self, b: float | None = None) -> str:
-        """The whole state as text, to the last bit: equal states are equal texts. `b`: as it were for that b."""
-        return self.transactions.read(lambda state, session: state.text() if b is None else state.text_for(b))
+    def state(self, b: float | None = None, c: float | None = None) -> str:
+        """The whole state as text, to the last bit: equal states are equal texts. `b`, `c`: as it were for those."""
+        return self.transactions.read(lambda state, session: state.text() if b is None else state.text_for(b, c))
 
     def check(self, repair: bool = False) -> Check:
         with self.transactions.reading() as session:

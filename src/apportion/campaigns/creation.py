@@ -76,6 +76,7 @@ def creation_payload(arms: Iterable[str], given: dict[str, Any]) -> dict[str, An
         raise validation.refuse("seed", f"a whole number of at most {LARGEST_SEED:,}", given["seed"])
     policy, assumed = choose_policy(given["policy"], given["b"], sigma, c=given["c"])
     allocator = Allocator(policy, names, **{name: given[name] for name in ALLOCATOR_SETTINGS})
+    allocator.require_split(budget_amount(given["budget"]))
     held = [name for name, setting in SETTINGS.items() if name != "policy" and not setting.part_of]
     options = {
         "policy": policy.to_state(),

@@ -17,6 +17,7 @@ from outside (`restore`) are held to it; a field that is not declared is refused
 `renamed`     the campaign has another name, with the old one
 `archived`    the campaign is put away; `unarchived`: it is in use again
 `cloned`      the campaign is a copy of another one, as that was then
+`forecast`    what the next periods were expected to bring, to be held against what came; changes nothing else
 ============  ==========================================================================================
 """
 
@@ -131,9 +132,32 @@ _OUTCOMES = by_arm(maybe(number()))
 _AMOUNTS = by_arm(number(0.0))
 
 
-def _old_values(name: str, value: Any) -> None:
-    plain(name, value)
-    require_fields(value, {"outcomes": Field(_OUTCOMES), "amounts": Field(_AMOUNTS, False)})
+def record(fields: dict[str, Field]) -> Check:
+    """An object with these fields."""
+
+    def checked(name: str, value: Any) -> None:
+        plain(name, value)
+        require_fields(value, fields)
+
+    return checked
+
+
+def _sigma(name: str, value: Any) -> None:
+    (listed(number(0.0)) if isinstance(value, list) else number(0.0))(name, value)
+
+
+_OLD = record({"outcomes": Field(_OUTCOMES), "amounts": Field(_AMOUNTS, False)})
+_ARM_FORECAST = record({
+    "arm": Field(text), **{name: Field(number()) for name in ("amount", "share", "share_low", "share_high")},
+})  # fmt: skip
+_PERIOD_FORECAST = record({
+    "date": Field(maybe(date)), "budget": Field(number(0.0)), "arms": Field(listed(_ARM_FORECAST), False),
+    **{name: Field(number()) for name in ("returned", "returned_low", "returned_high")},
+})  # fmt: skip
+_POLICY_FORECAST = record({
+    "policy": Field(text),
+    **{f"{name}{end}": Field(number()) for name in ("earned", "regret") for end in ("", "_low", "_high")},
+})  # fmt: skip
 
 
 PAYLOADS: dict[str, dict[str, Field]] = {
@@ -144,8 +168,10 @@ PAYLOADS: dict[str, dict[str, Field]] = {
         "memory": Field(listed(remembered), False), "date": Field(date, False),
         "source": Field(one_of("import"), False),
     },
-    "outcome": {"outcomes": Field(_OUTCOMES), "amounts": Field(_AMOUNTS, False), "provisional": Field(flag, False)},
-    "amended": {"outcomes": Field(_OUTCOMES), "amounts": Field(_AMOUNTS, False), "old": Field(_old_values, False)},
+    "outcome": {
+        "outcomes": Field(_OUTCOMES), "amounts": Field(_AMOUNTS, False), "provisional": Field(flag, False),
+    },
+    "amended": {"outcomes": Field(_OUTCOMES), "amounts": Field(_AMOUNTS, False), "old": Field(_OLD, False)},
     "arm": {
         "action": Field(one_of("add", "pause", "resume", "remove", "bound")), "arm": Field(text),
         "minimum": Field(maybe(number(0.0)), False), "maximum": Field(maybe(number(0.0)), False),
@@ -164,6 +190,13 @@ PAYLOADS: dict[str, dict[str, Field]] = {
     "archived": {},
     "unarchived": {},
     "cloned": {"source": Field(text), "history": Field(flag), "events": Field(whole())},
+    "forecast": {
+        "periods": Field(whole(1)), "worlds": Field(whole(1)), "budget": Field(number(0.0)), "b": Field(number(0.0)),
+        "sigma": Field(_sigma), "prospects": Field(listed(_POLICY_FORECAST)), "actual": Field(maybe(number()), False),
+        "c": Field(number(0.0), False), "calendar": Field(listed(_PERIOD_FORECAST), False),
+        "first": Field(maybe(whole(1)), False), "sentences": Field(listed(text), False),
+        "assumes": Field(listed(text), False),
+    },
 }  # fmt: skip
 """The fields of each kind's payload. What older releases wrote passes: a field that came later is not required."""
 

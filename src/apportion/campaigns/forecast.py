@@ -1,41 +1,61 @@
-"""Forecasts: a campaign simulated forward from today's beliefs, and a backtest of policies on a history."""
+"""Forecasts: what the next periods may bring, simulated forward from what is believed today."""
 
+from __future__ import annotations
+
+import copy
 import json
 import math
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from apportion._common import validation
+from apportion._common.formatting import counted, one_of, percent, readable, side_by_side, written
 from apportion.allocation.allocator import Allocator
-from apportion.allocation.noise_levels import Sigma, in_order, per_arm, sigma_by_name
-from apportion.campaigns.campaign import Campaign
-from apportion.campaigns.settings import SETTINGS
+from apportion.allocation.noise_levels import Sigma, in_order
+from apportion.campaigns.calendar import BudgetPeriod, Budgets, calendar_of
+from apportion.campaigns.law_draws import BelievedLaw, LawDraws, believed_law, matched_normals
 from apportion.errors import InvalidValue
-from apportion.inference.history import Observation
-from apportion.model.exact_sums import Statistics
 from apportion.model.law import Instance
+from apportion.model.moving import Moving
 from apportion.model.sums import Floats
-from apportion.policies import Policy
+from apportion.model.world import World
+from apportion.policies import Uniform
 from apportion.policies.contract import return_exponent_for
 from apportion.policies.registry import choose_policy
 from apportion.simulation.live import play_through
 
+if TYPE_CHECKING:
+    from apportion.campaigns.campaign import Campaign
+
 BAND = (0.05, 0.95)  # the quantiles between which nine of ten simulated futures lie
-DEFAULT_POLICIES = ("Odds", "Thompson", "Uniform")
-DIMINISHING_POLICIES = ("Recommended", "Thompson", "Uniform")  # Odds knows returns in proportion only
+DEFAULT_WORLDS = 24
+YARDSTICK = "Uniform"  # an even split, which everybody can picture
+NOISES = 32  # so many times the noise is drawn in every future: few futures then do for a smooth band
+_LEAST_STEP = 1e-3  # a world that moves less in a period stands still
+_MOST_KEPT = 5000  # the splits of a forecast are kept with it where they are at most so many numbers
 
-_NOTHING_YET = "No outcome was recorded yet: record some first, a forecast starts from them."
+
+class ArmForecast(NamedTuple):
+    """The part of an arm in a split to come: its mean share, and the range over simulated futures."""
+
+    arm: str
+    amount: float
+    share: float
+    share_low: float
+    share_high: float
 
 
-class Law(NamedTuple):
-    """The law of returns as a campaign has it: b, σ as a number or by arm, c."""
+class PeriodForecast(NamedTuple):
+    """A period to come: what may come back of its budget (from the 5% to the 95% quantile), and its split."""
 
-    b: float
-    sigma: Sigma
-    c: float
+    date: str | None
+    budget: float
+    returned: float
+    returned_low: float
+    returned_high: float
+    arms: tuple[ArmForecast, ...] = ()
 
 
 class PolicyForecast(NamedTuple):
@@ -54,7 +74,11 @@ class PolicyForecast(NamedTuple):
 
 
 class Forecast(NamedTuple):
-    """What several policies may earn in the same simulated futures, and the assumptions behind it."""
+    """What the next periods may bring, and the assumptions behind it.
+
+    `calendar` has the periods to come with the splits of the first of the `policies`; the others are what else one
+    could do, in the same simulated futures. `sentences` say it in words, `assumes` what it stands on.
+    """
 
     periods: int
     worlds: int
@@ -65,171 +89,248 @@ class Forecast(NamedTuple):
     actual: float | None = None
     """What the history of a backtest really earned."""
     c: float = 1.0
+    calendar: tuple[PeriodForecast, ...] = ()
+    first: int | None = None
+    """The ticket that the first of the periods will have."""
+    sentences: tuple[str, ...] = ()
+    assumes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it; the policies are its `prospects`."""
         rest = {name: value for name, value in self._asdict().items() if name != "policies"}
+        rest["calendar"] = [
+            {**period._asdict(), "arms": [arm._asdict() for arm in period.arms]} for period in self.calendar
+        ]
         return {**rest, "prospects": [policy._asdict() for policy in self.policies]}
+
+    def to_payload(self) -> dict[str, Any]:
+        """As the event of a forecast has it: splits are left out where there are very many."""
+        from apportion.campaigns.plain_data import plain
+
+        whole: dict[str, Any] = plain(self.to_dict())
+        if sum(len(period.arms) for period in self.calendar) > _MOST_KEPT:
+            whole["calendar"] = [{**period, "arms": []} for period in whole["calendar"]]
+        return whole
+
+    @classmethod
+    def from_payload(cls, payload: Mapping[str, Any]) -> Forecast:
+        """What `to_payload` wrote."""
+        fields = {name: payload[name] for name in cls._fields if name in payload}
+        for name in ("sentences", "assumes"):
+            fields[name] = tuple(payload.get(name, ()))
+        fields["policies"] = tuple(PolicyForecast(**row) for row in payload["prospects"])
+        fields["calendar"] = tuple(
+            PeriodForecast(**{**row, "arms": tuple(ArmForecast(**arm) for arm in row.get("arms", ()))})
+            for row in payload.get("calendar", ())
+        )
+        return cls(**fields)
 
 
 def forecast(
-    campaign: Campaign, *, periods: int = 50, worlds: int = 100, policies: Sequence[str] | None = None, seed: int = 0
-) -> Forecast:
-    """Simulate a campaign forward: means drawn from its beliefs, each policy going on from today's statistics."""
-    count, draws = validation.whole("periods", periods, low=1), validation.whole("worlds", worlds, low=1)
-    settings, beliefs = campaign.settings, campaign.beliefs()
-    active = [arm.name for arm in campaign.arms if arm.state == "active"]
-    if not active:
-        raise InvalidValue("No arm is active: resume or add one first.")
-    indices = [list(beliefs).index(name) for name in active]
-    if settings.sigma is None:
-        if np.isnan(beliefs.mean[indices]).all():
-            raise InvalidValue(_NOTHING_YET)
-        raise InvalidValue("σ of this campaign is not known: record more outcomes, or give `sigma` in its settings.")
-    means = _draw(beliefs.mean[indices], beliefs.spread[indices], draws, seed)
-    # The tickets stay behind: what was learned goes along, what is open does not matter here.
-    learning = json.loads(campaign.state().partition("\n")[2]) if beliefs.learned else None
-    known = json.loads(campaign.state(settings.b if beliefs.learned else None).partition("\n")[2])
-    known["sigma"] = settings.sigma
-
-    def start(name: str) -> Callable[[int], Allocator]:
-        continues = learning is not None and name.lower() == settings.policy.lower()
-        state = learning if continues and learning is not None else known
-        state["tickets"] = {"issued": state["statistics"]["period"], "open": [], "completed": []}
-        if continues:
-            return lambda world: Allocator.from_json(json.dumps(state))
-        sigma = in_order(settings.sigma, [arm["name"] for arm in state["arms"]])
-        policy, _ = choose_policy(name, settings.b, sigma, c=settings.c)
-        return_exponent_for(policy, settings.c)  # refused in its own words, if it is
-        memory = policy.initial_memory(len(state["arms"])).tolist()
-        plain = [value if math.isfinite(value) else str(value) for value in memory]
-        own = json.dumps({**state, "policy": policy.to_dict(), "memory": plain})
-        return lambda world: Allocator.from_json(own)
-
-    usual = DEFAULT_POLICIES if settings.c == 1.0 else DIMINISHING_POLICIES
-    names = [settings.policy, *usual] if policies is None else list(policies)
-    starts = {name: start(name) for name in dict.fromkeys(names)}
-    law = Law(settings.b, settings.sigma, settings.c)
-    return _simulate(starts, active, means, [settings.budget] * count, law, seed, settings.minimise)
-
-
-def backtest(
-    history: Sequence[Observation],
+    campaign: Campaign,
     *,
-    b: float | None = None,
-    sigma: Sigma | None = None,
-    c: float | None = None,
-    worlds: int = 100,
+    periods: int | None = None,
+    budgets: Budgets | None = None,
+    worlds: int = DEFAULT_WORLDS,
     policies: Sequence[str] | None = None,
-    minimise: bool = False,
-    growth: float | None = SETTINGS["growth"].default,
-    change: float | None = None,
     seed: int = 0,
 ) -> Forecast:
-    """Simulate the periods of a history: its budgets, the law fitted to it, and each policy from scratch.
+    """Simulate a campaign forward: laws drawn from what is believed, each policy going on from today's statistics.
 
-    What is not given of the law is fitted: b; c, which stays 1 unless that is outside its 95% interval; σ, one per
-    arm where equal ones are rejected. A policy is told the law, or, where it does not know such a one, the paper's:
-    c = 1 and one σ. `growth` and `change` limit each split as they do in a campaign.
+    `periods` with the campaign's budget (12 by default), or a calendar of `budgets`. The first of the `policies`, the
+    campaign's own by default, is the one whose splits are told. Futures move as the past was seen to move. Nothing is
+    changed.
     """
-    budgets: dict[str, float] = defaultdict(float)
-    for line in history:
-        budgets[line.date] += line.amount
-    recorded = [line for line in history if line.outcome is not None and line.amount > 0]
-    if not recorded:
-        raise InvalidValue("The history must have outcomes of amounts above 0.")
-    names = list(dict.fromkeys(line.arm for line in history))
-    law = _law_of(recorded, names, b, sigma, c)
-    noise, past = per_arm(law.sigma, names), Statistics(len(names), law.b, c=law.c)
-    for line in recorded:
-        amounts, outcomes = np.zeros(len(names)), np.full(len(names), math.nan)
-        amounts[names.index(line.arm)], outcomes[names.index(line.arm)] = line.amount, line.outcome
-        past.update(amounts, outcomes)
-    sums = past.sums()
-    with np.errstate(divide="ignore", invalid="ignore"):
-        means, spread = sums.score / sums.information, noise / np.sqrt(sums.information)
-    draws = _draw(means, spread, validation.whole("worlds", worlds, low=1), seed)
+    draws = validation.whole("worlds", worlds, low=1)
+    settings = campaign.settings
+    calendar = calendar_of(budgets, periods, settings.budget)
+    law = believed_law(campaign, "a forecast")
+    if settings.sigma is None or np.isnan(law.spread[law.known]).any():
+        raise InvalidValue("σ of this campaign is not known: record more outcomes, or give `sigma` in its settings.")
+    names = [settings.policy, YARDSTICK] if policies is None else list(policies)
+    if not names:
+        raise InvalidValue("`policies` must be at least one name; got none.")
+    starts = _Starts(campaign, law.c)
+    chosen = {name: starts.of(name) for name in dict.fromkeys(names)}
+    laws = law.draws(draws, np.random.default_rng([seed, 1]))
+    sign = -1.0 if settings.minimise else 1.0  # a world returns what is to be made large
+    futures = [_future(law, laws, index, sign) for index in range(draws)]
+    found, played = simulate(chosen, law, futures, [period.budget for period in calendar], seed, sign)
+    first = next(iter(chosen))
+    result = Forecast(
+        len(calendar), draws, math.fsum(period.budget for period in calendar), law.b, settings.sigma, found,
+        c=law.c, calendar=tuple(_calendar(calendar, played[first], law)), first=campaign.period + 1,
+        assumes=tuple(_assumptions(law)),
+    )  # fmt: skip
+    return result._replace(sentences=tuple(describe(result, settings.unit, settings.minimise)))
 
-    def start(name: str) -> Callable[[int], Allocator]:
-        policy, told = _told(name, law, names)
-        return lambda world: Allocator(
-            policy, names, seed=world, b=told.b, sigma=told.sigma, c=told.c, minimise=minimise, horizon=len(budgets),
-            growth=growth, change=change,
+
+class _Starts:
+    """Allocators that go on from where a campaign stands, each with a policy. What is open stays behind."""
+
+    def __init__(self, campaign: Campaign, c: float) -> None:
+        self.settings, self.c = campaign.settings, c
+        learned = campaign.beliefs().learned is not None
+        self.learning = self._state(campaign.state()) if learned else None
+        self._campaign, self._known = campaign, None if learned else self._state(campaign.state())
+
+    @staticmethod
+    def _state(text: str) -> dict[str, Any]:
+        state: dict[str, Any] = json.loads(text.partition("\n")[2])
+        state["tickets"] = {"issued": state["statistics"]["period"], "open": [], "completed": []}
+        return state
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """The state for a policy that is told the law, as it is believed."""
+        if self._known is None:
+            self._known = self._state(self._campaign.state(self.settings.b, self.c))
+        self._known["sigma"] = self.settings.sigma
+        return self._known
+
+    def of(self, name: str) -> Callable[[int], Allocator]:
+        """Makes allocators with the policy of that name: the campaign's own learns on, others are told."""
+        if self.learning is not None and name.lower() == self.settings.policy.lower():
+            own = Allocator.from_json(json.dumps(self.learning))
+            own.decide(self.settings.budget)  # what it has learned is worked out once, not in every future
+            return lambda future: copy.deepcopy(own)
+        if name.lower() == YARDSTICK.lower() and self.learning is not None:  # it needs to know nothing
+            even = self._even(self.learning)
+            return lambda future: copy.deepcopy(even)
+        state = self.known
+        sigma = in_order(self.settings.sigma, [arm["name"] for arm in state["arms"]])
+        policy, _ = choose_policy(name, self.settings.b, sigma, c=self.c)
+        return_exponent_for(policy, self.c)  # refused in its own words, if it is
+        memory = policy.initial_memory(len(state["arms"])).tolist()
+        plain = [value if math.isfinite(value) else str(value) for value in memory]
+        told = Allocator.from_json(json.dumps({**state, "policy": policy.to_dict(), "memory": plain}))
+        return lambda future: copy.deepcopy(told)
+
+    def _even(self, state: dict[str, Any]) -> Allocator:
+        """An allocator that splits evenly between the bounds of the arms of today."""
+        names, own = [arm["name"] for arm in state["arms"]], self.settings
+        fresh = Allocator(
+            Uniform(), names, seed=0, b=own.b, c=self.c, step=own.step, resolution=state.get("resolution"),
+            minimise=own.minimise, level=own.level,
         )  # fmt: skip
-
-    usual = DEFAULT_POLICIES if law.c == 1.0 else DIMINISHING_POLICIES
-    starts = {name: start(name) for name in dict.fromkeys(policies or usual)}
-    result = _simulate(starts, names, draws, list(budgets.values()), law, seed, minimise)
-    return result._replace(actual=math.fsum(line.outcome or 0.0 for line in recorded))
+        return Allocator.from_json(json.dumps({**json.loads(fresh.to_json()), "arms": state["arms"]}))
 
 
-def _law_of(
-    recorded: Sequence[Observation], names: Sequence[str], b: float | None, sigma: Sigma | None, c: float | None
-) -> Law:
-    """The law as given, and fitted where it was not."""
-    c = None if c is None else validation.number("c", c, above=0.0, high=1.0)
-    b = None if b is None else validation.number("b", b, low=0.0, high=1.0)
-    levels = sigma_by_name(sigma, names)
-    if c is None or b is None or levels is None:
-        from apportion.inference.fit import fit_noise
-
-        columns = ("arm", "amount", "outcome")
-        rows = {column: [getattr(line, column) for line in recorded] for column in columns}
-        fitted = fit_noise(rows, c=c, b=b)
-        if c is None and fitted.c_interval[1] >= 1.0:  # the paper's law stays until the data reject it
-            fitted = fit_noise(rows, c=1.0, b=b)
-        c, b = fitted.c, fitted.b
-        if levels is None:
-            largest = max(fitted.sigmas.values())
-            own = {name: float(fitted.sigmas.get(name, largest)) for name in names}
-            levels = float(fitted.sigma) if fitted.scale == "common" else own
-    return Law(b, levels, c)
+def _future(law: BelievedLaw, laws: LawDraws, index: int, sign: float) -> World:
+    """A world as it may be; its means move on as they were seen to move."""
+    sigma = tuple(law.sigma.tolist())
+    still = Instance(tuple((sign * laws.means[index]).tolist()), law.b, sigma, float(laws.c[index]))
+    own, common = (0.0, 0.0) if law.learned is None else (law.learned.own, law.learned.common)
+    return Moving(still, step=own, common_step=common) if max(own, common) > _LEAST_STEP else still
 
 
-def _told(name: str, law: Law, names: Sequence[str]) -> tuple[Policy, Law]:
-    """The policy of that name, and what it is told: the law, or the paper's where it does not know such a one."""
-    try:
-        policy, _ = choose_policy(name, law.b, in_order(law.sigma, names), c=law.c)
-        return_exponent_for(policy, law.c)
-        return policy, law
-    except InvalidValue:
-        one = float(np.sqrt(np.mean(per_arm(law.sigma, names) ** 2)))
-        return choose_policy(name, law.b, one)[0], Law(law.b, one, 1.0)
+class Futures(NamedTuple):
+    """What a policy did in simulated futures: amounts (futures, periods, K), returns (futures × noises, periods)."""
+
+    amounts: Floats
+    returned: Floats
+    regret: Floats
 
 
-def _draw(means: Floats, spread: Floats, worlds: int, seed: int) -> Floats:
-    """Means of the arms in each simulated future; an arm without outcomes is like the others, but less certain."""
-    known = np.isfinite(spread) & ~np.isnan(means)
-    if not known.any():
-        raise InvalidValue(_NOTHING_YET)
-    centre = np.where(known, means, means[known].mean())
-    scale = np.where(known, spread, spread[known].max() + means[known].std())
-    return centre + scale * np.random.default_rng([seed, 1]).standard_normal((worlds, len(means)))
-
-
-def _simulate(
+def simulate(
     starts: Mapping[str, Callable[[int], Allocator]],
-    names: Sequence[str],
-    means: Floats,
+    law: BelievedLaw,
+    futures: Sequence[World],
     budgets: Sequence[float],
-    law: Law,
     seed: int,
-    minimise: bool,
-) -> Forecast:
-    sign = -1.0 if minimise else 1.0  # a world returns what is to be made large
-    levels = in_order(law.sigma, names)
-    futures = [Instance(tuple(sign * truth), law.b, levels, law.c) for truth in means]
-    forecasts = []
+    sign: float,
+) -> tuple[tuple[PolicyForecast, ...], dict[str, Futures]]:
+    """Each policy in the same futures. Returns are what was expected of its splits, with noise drawn many times."""
+    forecasts, all_played = [], {}
     for name, start in starts.items():
-        earned, regret = np.zeros(len(means)), np.zeros(len(means))
+        amounts = np.zeros((len(futures), len(budgets), len(law.names)))
+        expected, regret = np.zeros(amounts.shape[:2]), np.zeros(len(futures))
         for number, future in enumerate(futures):
             rng = np.random.default_rng([seed, 2, number])
-            played = play_through(start(number), future, budgets, rng, names, common=True)
-            earned[number], regret[number] = sign * np.nansum(played.outcomes), played.regret.sum()
-        forecasts.append(PolicyForecast(name, *_mean_and_band(earned), *_mean_and_band(regret)))
-    return Forecast(len(budgets), len(means), math.fsum(budgets), law.b, law.sigma, tuple(forecasts), c=law.c)
+            played = play_through(start(number), future, budgets, rng, law.names, common=True)
+            amounts[number], expected[number] = played.amounts, sign * played.expected
+            regret[number] = played.regret.sum()
+        all_played[name] = Futures(amounts, _with_noise(amounts, expected, law, seed), regret)
+        earned = all_played[name].returned.sum(axis=1)
+        mean = float(expected.sum(axis=1).mean())
+        forecasts.append(PolicyForecast(name, mean, *mean_and_band(earned)[1:], *mean_and_band(regret)))
+    return tuple(forecasts), all_played
 
 
-def _mean_and_band(values: Floats) -> tuple[float, float, float]:
+def _with_noise(amounts: Floats, expected: Floats, law: BelievedLaw, seed: int) -> Floats:
+    """Returns as they may really be: each future with noise of the standard deviation σ_i·x^b, several times."""
+    powers = np.where(amounts > 0.0, amounts, 0.0) ** law.b
+    scale = np.sqrt((((law.sigma * powers) ** 2) * (amounts > 0.0)).sum(axis=2))
+    futures, periods = expected.shape
+    noise = matched_normals(NOISES * futures, periods, np.random.default_rng([seed, 3]))
+    return np.repeat(expected, NOISES, axis=0) + np.repeat(scale, NOISES, axis=0) * noise
+
+
+def _calendar(calendar: Sequence[BudgetPeriod], played: Futures, law: BelievedLaw) -> list[PeriodForecast]:
+    spent = played.amounts.sum(axis=2, keepdims=True)
+    shares = played.amounts / np.where(spent > 0.0, spent, 1.0)
+    low, high = np.quantile(shares, BAND, axis=0)
+    found = []
+    for index, period in enumerate(calendar):
+        arms = tuple(
+            ArmForecast(name, *(float(each) for each in row))
+            for name, row in zip(
+                law.names,
+                zip(played.amounts[:, index].mean(axis=0), shares[:, index].mean(axis=0), low[index], high[index]),
+            )
+        )
+        found.append(PeriodForecast(period.date, period.budget, *mean_and_band(played.returned[:, index]), arms))
+    return found
+
+
+def mean_and_band(values: Floats) -> tuple[float, float, float]:
+    """The mean, and the quantiles between which nine of ten are."""
     low, high = np.quantile(values, BAND)
     return float(values.mean()), float(low), float(high)
+
+
+def _assumptions(law: BelievedLaw) -> list[str]:
+    learned = law.learned
+    moving = learned is not None and max(learned.own, learned.common) > _LEAST_STEP
+    return [
+        "Returns go on to move as they did so far." if moving else "Returns stay as they are.",
+        "Amounts far from those that were tried return what the curve says."
+        + (" Arms were seen to level off each in its own way; here they share one curve." if law.own_curves else ""),
+        "Splits are spent as advised, and every result comes in before the next split.",
+    ]
+
+
+# In words
+
+
+def describe(found: Forecast, unit: str | None, minimise: bool = False) -> list[str]:
+    """The forecast in words: what comes back, how it is split, what an even split would bring."""
+    first = found.policies[0]
+    low, mean, high = side_by_side(first.earned_low, first.earned, first.earned_high)
+    verb = "is paid" if minimise else "comes back"
+    what = f"{written(found.budget)} {unit or ''}".strip()
+    said = [
+        f"The next {counted(found.periods, 'period')}, {what} in all: about {mean} {verb} ({low} to {high}), "
+        f"{readable(first.earned / found.budget)} per {one_of(unit)}."
+    ]
+    if found.calendar and found.calendar[0].arms:
+        said.append(_on_splits(found))
+    other = next((row for row in found.policies[1:] if row.policy.lower() == YARDSTICK.lower()), None)
+    if other is not None:
+        least, even, most = side_by_side(other.earned_low, other.earned, other.earned_high)
+        said.append(f"An even split: about {even} ({least} to {most}).")
+    said.append(f"In the ranges lie nine of ten; simulated were {counted(found.worlds, 'future')}.")
+    return said
+
+
+def _on_splits(found: Forecast) -> str:
+    begin, end = found.calendar[0].arms, {arm.arm: arm for arm in found.calendar[-1].arms}
+    largest = sorted(begin, key=lambda arm: -max(arm.share, end[arm.arm].share))[:4]
+    parts = []
+    for arm in largest:
+        last = end[arm.arm].share
+        moved = abs(last - arm.share) >= 0.01
+        shares = f"{percent(arm.share)}, later {percent(last)}" if moved else f"about {percent(arm.share)}"
+        parts.append(f"{arm.arm} {shares}")
+    more = len(begin) - len(largest)
+    return f"Expected split: {'; '.join(parts)}{f'; {more} more get the rest' if more > 0 else ''}."

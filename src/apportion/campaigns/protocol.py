@@ -12,11 +12,14 @@ if TYPE_CHECKING:
     from apportion.allocation.outcomes import Amounts, Outcomes
     from apportion.allocation.split import Split
     from apportion.campaigns.bounds import Bound
+    from apportion.campaigns.calendar import Budgets
     from apportion.campaigns.check import Check
     from apportion.campaigns.events import Event
     from apportion.campaigns.forecast import Forecast
     from apportion.campaigns.history import History
     from apportion.campaigns.importing import Imported
+    from apportion.campaigns.past_forecasts import PastForecasts
+    from apportion.campaigns.plan import Plan
     from apportion.campaigns.settings import ChangedSettings, Settings
     from apportion.campaigns.status import Status
     from apportion.campaigns.undo import ImportRecord, UndoneImport
@@ -172,10 +175,33 @@ class CampaignVerbs(Protocol):
     def export(self, kind: str = "json") -> str:
         """Everything as json or log, which `restore` takes; the history as csv."""
 
+    def plan(self, budget: float | None = None, *, target: float | None = None, goal: float | None = None) -> Plan:
+        """What a budget may bring back where it is best split, the campaign's unless another is given here.
+
+        With the curve of each arm, return and marginal return of other budgets, and likely ranges. `target`: up to
+        which budget the next unit still brings back so much; `goal`: the least budget that returns so much.
+        """
+
     def forecast(
-        self, *, periods: int = 50, worlds: int = 100, policies: Sequence[str] | None = None, seed: int = 0
+        self,
+        *,
+        periods: int | None = None,
+        budgets: Budgets | None = None,
+        worlds: int = 24,
+        policies: Sequence[str] | None = None,
+        seed: int = 0,
+        keep: bool = True,
+        key: Key = None,
     ) -> Forecast:
-        """Simulate the campaign forward: futures drawn from its beliefs, each policy going on from today's sums."""
+        """What the next periods may bring: futures drawn from what is believed, the campaign going on in each.
+
+        `periods` with the campaign's budget (12 by default), or a calendar of `budgets`: by date, a list, or a file
+        with the columns date and budget. The first of the `policies` (the campaign's own, and an even split beside
+        it) is the one whose splits are told. It is kept, to be held against what comes, unless `keep` is False.
+        """
+
+    def forecasts(self) -> PastForecasts:
+        """The forecasts that were kept, oldest first, and how they did: how often what came was in the ranges."""
 
     # Reading, each time as of one moment
 

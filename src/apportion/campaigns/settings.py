@@ -9,7 +9,7 @@ one more field here, its line in `Settings`, and the place where it takes effect
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, TypeVar, cast, get_args, get_origin
 
 from apportion._common import validation
@@ -17,7 +17,7 @@ from apportion._common import validation
 if TYPE_CHECKING:
     from apportion.policies import Policy
 
-Kind = Literal["number", "per_arm", "whole", "flag", "text", "choice", "policy", "shares"]
+Kind = Literal["number", "per_arm", "whole", "flag", "text", "texts", "choice", "policy", "shares"]
 Every = Literal["day", "week", "month"]
 
 GROUPS = {"budget": "The budget", "arms": "The arms", "decision": "How it is decided", "past": "How the past counts"}
@@ -84,13 +84,19 @@ class Setting:
             if not fits or (self.longest is not None and len(value) > self.longest):
                 raise validation.refuse(self.name, f"a short printable name such as {self.example}", value)
             return value.strip()
+        if self.kind == "texts":  # what they say is read where it is used
+            if isinstance(value, str) or not isinstance(value, Iterable):
+                raise validation.refuse(self.name, f"a list of texts such as {self.example[0]!r}", value)
+            return tuple(value)
         return value
 
 
 PerArm = Mapping[str, float]
 Shares = Mapping[str, float | str]
 """By arm: shares from 0 to 1, or texts as `campaigns.bounds` reads them."""
+Texts = Sequence[str]
 NumberOrPerArm = float | PerArm
+Texts = Sequence[str]
 Budget = Annotated[float, Setting(
     help="The budget of a period.", details="A single split can have another one: `apportion split NAME --budget X`.",
     hint="What each split divides unless you say otherwise. A period is a day, a week, a month.",
@@ -177,6 +183,17 @@ class _Changeable(TypedDict, total=False):
         group="decision", label="Change limit, %", noun="the change limit", without="no limit", percent=(1.0, 100.0),
         example=0.1, above=0.0, high=1.0, zero_unsets=True,
     )]  # fmt: skip
+    rules: Annotated[Texts, Setting(
+        help="What several arms get together, in words: 'social + video <= 40%'.",
+        details="In percent of the budget or as an amount: `--rule \"north + south >= 500\"`; in proportion: "
+                "`--rule \"social = video\"`, `--rule \"social >= 0.5 * video\"`; from one split to the next: "
+                "`--rule \"change of social + video <= 10%\"`. How to write them, and what they do: "
+                "[Rules](../how-to/rules.md). To change them, give all that are to hold; an empty one, "
+                "`--rule \"\"`, is none.",
+        hint="One per line. What several arms get together: social + video <= 40%, north + south >= 500, "
+             "social = video. Empty: no rules.",
+        group="arms", label="Rules", noun="the rules", option="rule", example=("social + video <= 40%",), default=(),
+    )]  # fmt: skip
     half_life: Annotated[float | None, Setting(
         help="Periods until an outcome counts half, where returns drift.", without="outcomes count for ever",
         group="past", label="Half-life", noun="the half-life", example=26, low=1e-3, recounts=True,
@@ -257,6 +274,7 @@ class Settings(NamedTuple):
     horizon: int | None
     growth: float | None
     change: float | None
+    rules: tuple[str, ...]
     seed: int
     assumed: tuple[str, ...]
     """Which of these were not given by anyone."""
@@ -268,7 +286,7 @@ class Settings(NamedTuple):
 
 _KINDS: dict[Any, Kind] = {
     (float,): "number", (float, PerArm): "per_arm", (int,): "whole", (bool,): "flag", (str,): "text",
-    (Shares,): "shares",
+    (Texts,): "texts", (Shares,): "shares",
 }  # fmt: skip
 
 

@@ -285,11 +285,11 @@ class CampaignState:
         """The whole state as text, to the last bit."""
         return json.dumps({"format": FORMAT, "settings": self._settings}) + "\n" + self.allocator.to_json()
 
-    def text_for(self, b: float) -> str:
-        """`text` as it were for a policy that was given this b, all outcomes counted again."""
+    def text_for(self, b: float, c: float | None = None) -> str:
+        """`text` as it were for a policy that was given this b and c, all outcomes counted again."""
         other = CampaignState.from_text(self.text(), self.number)
         other.history = self.history
-        other._change({"policy": Uniform().to_dict(), "b": b})
+        other._change({"policy": Uniform().to_dict(), "b": b, **({} if c is None else {"c": c})})
         return other.text()
 
     @classmethod

@@ -238,7 +238,7 @@ class Transactions:
         with intact(event.number):
             split = before.explain(before.decision_from(event.payload))
             split.date = event.period_date
-            split.unspent = unspent_tickets(state)
+            split.unit, split.unspent = state.settings_unit, unspent_tickets(state)
             return split
 
     def _refresh(self, transaction: Transaction) -> None:

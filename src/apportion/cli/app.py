@@ -11,7 +11,7 @@ import typer
 
 from apportion._common import optional
 from apportion._version import __version__
-from apportion.cli import arms, campaign, campaigns, doctor, files, forecast, new, serve, settings, study, token
+from apportion.cli import arms, campaign, campaigns, doctor, files, forecast, new, plan, serve, settings, study, token
 from apportion.cli.refusals import Commands
 from apportion.cli.table_options import reading_options, with_table_options
 from apportion.errors import ApportionError
@@ -167,11 +167,11 @@ def compare(
 GROUPS: dict[str, tuple[Any, ...]] = {
     "Campaigns": (
         new.new, campaign.split, campaign.record, campaign.amend, campaign.close, campaign.cancel,
-        campaign.status, campaign.history, forecast.forecast, settings.settings, arms.arms, campaigns.app,
+        campaign.status, campaign.history, plan.plan, forecast.forecast, settings.settings, arms.arms, campaigns.app,
     ),
     "Files": (
-        files.import_, files.undo_import, files.export, files.restore, files.backup, files.report,
-        settings.check, settings.upgrade,
+        files.import_, files.undo_import, files.export, files.restore, files.report, files.backup, settings.check,
+        settings.upgrade,
     ),
     "Understand": (fit, forecast.backtest, theory),
     "Laboratory": (simulate, compare, study.app),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,11 +12,15 @@ import typer
 from apportion._common.parsing import number_or_per_arm
 from apportion.campaigns.settings import SETTINGS
 from apportion.cli import show
-from apportion.cli.campaign import Db, Json, Name, open_campaign
+from apportion.cli.campaign import Db, Json, Key, Name, open_campaign
 from apportion.cli.table_options import reading_options, with_table_options
+from apportion.errors import InvalidValue
 
 if TYPE_CHECKING:
+    from apportion.campaigns.campaign import Campaign
     from apportion.campaigns.forecast import Forecast
+
+DEFAULT_WORLDS = 24
 
 Policies = Annotated[str | None, typer.Option(help="Policies to compare, separated by commas.")]
 Worlds = Annotated[int, typer.Option(help="How many futures to simulate.", min=1, max=100_000)]
@@ -24,23 +29,47 @@ Seed = Annotated[int, typer.Option(help="The seed of the random numbers.", min=0
 
 def forecast(
     name: Name,
-    periods: Annotated[int, typer.Option(help="How many periods to simulate.", min=1, max=1_000_000)] = 50,
-    worlds: Worlds = 100,
+    periods: Annotated[
+        int | None, typer.Option(help="How many periods, with the campaign's budget; 12 by default.", min=1, max=1000)
+    ] = None,
+    calendar: Annotated[
+        Path | None, typer.Option(help="A file of budgets to come: columns date and budget (CSV, .xlsx, Parquet).")
+    ] = None,
+    budgets: Annotated[str | None, typer.Option(help="The same typed: 2026-12-01=5000, 2026-12-08=6000.")] = None,
+    past: Annotated[bool, typer.Option("--past", help="How the forecasts so far did, instead of a new one.")] = False,
+    keep: Annotated[bool, typer.Option("--keep/--no-keep", help="Keep it, to be held against what comes.")] = True,
+    worlds: Worlds = DEFAULT_WORLDS,
     policies: Policies = None,
     seed: Seed = 0,
+    key: Key = None,
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """What several policies may earn in the next periods, simulated from what is known today.
+    """What the next periods may bring: returns and splits with ranges, simulated from what is known today.
 
-    Example: apportion forecast ads --periods 100 --policies odds,thompson,uniform
+    It is kept, and `--past` says how earlier ones did. With `--policies` these are compared instead.
+
+    Example: apportion forecast ads --budgets "2026-12-01=5000, 2026-12-08=6000"
     """
-    from apportion._common.formatting import counted
-    from apportion.campaigns import forecast as forecasts
+    from apportion.campaigns.calendar import typed_calendar
 
     campaign = open_campaign(name, db)
-    result = forecasts.forecast(campaign, periods=periods, worlds=worlds, policies=_names(policies), seed=seed)
-    _show(f"{name}: the next {counted(result.periods, 'period')}", result, json)
+    if past:
+        _show_past(campaign, json)
+        return
+    if calendar is not None and budgets is not None:
+        raise InvalidValue("`--calendar` must be left out where `--budgets` is given; got both.")
+    given: Any = calendar if budgets is None else typed_calendar(budgets)
+    result = campaign.forecast(
+        periods=periods, budgets=given, worlds=worlds, policies=_names(policies), seed=seed, keep=keep, key=key
+    )
+    if json:
+        show.show_json(result.to_dict())
+        return
+    if policies is None:
+        _show_calendar(campaign, result)
+    else:
+        _show(f"{name}: the next {_periods(result)}", result, False)
 
 
 @with_table_options(before="b")
@@ -54,7 +83,11 @@ def backtest(
         "growth"
     ].default,
     change: Annotated[float | None, typer.Option(help=SETTINGS["change"].help)] = None,
-    worlds: Worlds = 100,
+    reach: Annotated[
+        float,
+        typer.Option(help="No arm gets more in a period than so many times the most it really got. 0: no limit."),
+    ] = 1.0,
+    worlds: Worlds = DEFAULT_WORLDS,
     policies: Policies = None,
     seed: Seed = 0,
     json: Json = False,
@@ -62,16 +95,20 @@ def backtest(
 ) -> None:
     """What policies would have earned on a history: its periods, simulated with the law fitted to it.
 
+    Arms take part while the history has them, and get no more than they ever really got; below the table stands what
+    else is assumed.
+
     Example: apportion backtest history.csv --arm-column channel --amount-column spend
     """
     from apportion._common.formatting import counted
-    from apportion.campaigns.forecast import backtest as simulate
+    from apportion.campaigns.backtest import backtest as simulate
     from apportion.inference.history import read_history
 
     reading = read_history(file, **reading_options(table))
     result = simulate(
         reading.observations, b=b, sigma=None if sigma is None else number_or_per_arm(sigma, "σ", show.number), c=c,
-        worlds=worlds, policies=_names(policies), minimise=minimise, growth=growth or None, change=change, seed=seed,
+        worlds=worlds, policies=_names(policies), minimise=minimise, growth=growth or None, change=change,
+        reach=reach or None, seed=seed,
     )  # fmt: skip
     _show(f"{file.name}: {counted(result.periods, 'period')} simulated", result, json, reading.summary.sentences())
 
@@ -113,4 +150,62 @@ def _show(title: str, forecast: Forecast, json: bool, notes: tuple[str, ...] = (
         note += f" Lost by {' and '.join(rare)}: the few (fewer than 1 of 20) that lose much raise the mean."
     if forecast.actual is not None:
         note += f" Really came back: {readable(forecast.actual)}."
-    show.grid(title, columns, rows, " ".join((note, *notes)))
+    assumed = f"Assumed: {' '.join(forecast.assumes)}" if forecast.assumes else ""
+    show.grid(title, columns, rows, " ".join(part for part in (note, assumed, *notes) if part))
+
+
+def _periods(forecast: Forecast) -> str:
+    from apportion._common.formatting import counted
+
+    return counted(forecast.periods, "period")
+
+
+ARMS_SHOWN = 6  # so many shares fit beside each other
+
+
+def _show_calendar(campaign: Campaign, found: Forecast) -> None:
+    """The periods to come: budget, return, shares; the words below."""
+    from apportion._common.formatting import column_cells, percent
+
+    unit = campaign.unit
+    first = found.calendar[0].arms
+    shown = sorted(first, key=lambda arm: -arm.share)[:ARMS_SHOWN]
+    indices = [next(place for place, other in enumerate(first) if other.arm == arm.arm) for arm in shown]
+    columns = {"period": "left", f"budget{f' ({unit})' if unit else ''}": "right", "comes back": "right",
+               "5% to 95%": "right", **{arm.arm: "right" for arm in shown}}  # fmt: skip
+    budgets = column_cells([period.budget for period in found.calendar])
+    edges = ("returned", "returned_low", "returned_high")
+    means, lows, highs = _four_figures([[getattr(period, edge) for period in found.calendar] for edge in edges])
+    rows = []
+    for index, period in enumerate(found.calendar):
+        label = period.date or f"next {index + 1}" if index else period.date or "next"
+        shares = [percent(period.arms[place].share) for place in indices] if period.arms else ["–"] * len(indices)
+        rows.append((label, budgets[index], means[index], f"{lows[index]} to {highs[index]}", *shares))
+    note = " ".join((*found.sentences, f"Assumed: {' '.join(found.assumes)}"))
+    show.grid(f"{campaign.name}: the next {_periods(found)}", columns, rows, note)
+
+
+def _four_figures(columns: list[list[float]]) -> list[list[str]]:
+    """Numbers that are read side by side, with about four figures: a forecast knows no more."""
+    largest = max(abs(value) for column in columns for value in column)
+    decimals = min(max(3 - math.floor(math.log10(largest)), 0), 6) if largest > 0.0 else 0
+    return [[f"{value:,.{decimals}f}" for value in column] for column in columns]
+
+
+def _show_past(campaign: Campaign, json: bool) -> None:
+    """How the forecasts so far did."""
+    from apportion._common.formatting import percent, readable, to_the_minute
+
+    found = campaign.forecasts()
+    if json:
+        show.show_json(found.to_dict())
+        return
+    columns = {"made": "left", "periods": "right", "with results": "right", "within the range": "right",
+               "off by": "right"}  # fmt: skip
+    rows = [
+        (to_the_minute(each.at), readable(len(each.periods)), readable(each.compared),
+         f"{each.inside} of {each.compared}" if each.compared else "–",
+         "–" if each.error is None else percent(each.error))
+        for each in found.forecasts
+    ]  # fmt: skip
+    show.grid(f"{campaign.name}: forecasts so far", columns, rows, " ".join(found.sentences))

@@ -51,6 +51,8 @@ def new(
     for setting in SETTINGS.values():
         if setting.kind in ("text", "choice"):
             given[setting.name] = given[setting.name] or None
+        elif setting.kind == "texts":
+            given[setting.name] = given[setting.name] or ()
     options = read_options(given) | unset_by_zero(given)
     create = functools.partial(Campaign.create, db=db)
     listed = None if arms is None else [arm.strip() for arm in arms.split(",")]

@@ -15,8 +15,8 @@ from apportion.cli import show
 Command = TypeVar("Command", bound=Callable[..., None])
 
 _TYPES: dict[str, Any] = {
-    "number": float, "per_arm": str, "whole": int, "flag": bool, "text": str, "choice": str, "policy": str,
-    "shares": list[str],
+    "number": float, "per_arm": str, "whole": int, "flag": bool, "text": str, "texts": list[str], "choice": str,
+    "policy": str, "shares": list[str],
 }  # fmt: skip
 
 
@@ -32,6 +32,8 @@ def read_options(given: dict[str, Any]) -> dict[str, Any]:
         setting = SETTINGS[name]
         if setting.kind == "shares":
             read[name] = show.shares(value or (), name) or None
+        elif setting.kind == "texts" and value is not None:
+            read[name] = tuple(text for text in value if text.strip())  # one that is empty: none
         elif setting.kind == "per_arm" and value is not None:
             read[name] = parsing.number_or_per_arm(value, setting.noun, show.number)
     return read
@@ -75,7 +77,7 @@ def _parameter(setting: Setting, change: bool) -> inspect.Parameter:
     if change and setting.recounts:
         says += " Counts all outcomes again."
     typed = _TYPES[setting.kind]
-    default = None if change else setting.default
+    default = None if change or setting.kind == "texts" else setting.default
     return inspect.Parameter(
         setting.name,
         inspect.Parameter.POSITIONAL_OR_KEYWORD,

@@ -15,7 +15,10 @@ import numpy as np
 from apportion.allocation.beliefs import Belief, Beliefs
 from apportion.allocation.decision import Decision
 from apportion.allocation.split import Split
-from apportion.campaigns.forecast import Forecast, PolicyForecast
+from apportion.campaigns.forecast import ArmForecast, Forecast, PeriodForecast, PolicyForecast
+from apportion.campaigns.law_draws import Point
+from apportion.campaigns.past_forecasts import PastForecast, PastForecasts, PeriodCheck
+from apportion.campaigns.plan import ArmPlan, BudgetAnswer, BudgetPlan, Curve, Plan
 from apportion.campaigns.settings import SETTINGS, Settings
 from apportion.campaigns.status import ArmStatus, Status
 from apportion.inference.health.findings import Finding, Health
@@ -140,9 +143,47 @@ def learned(content: Content | None) -> Learned | None:
 
 
 def forecast(content: Content) -> Forecast:
-    """What policies may earn."""
+    """What the next periods may bring."""
     policies = tuple(record(PolicyForecast, row) for row in content.get("prospects", ()))
-    return record(Forecast, content, policies=policies)
+    calendar = tuple(
+        record(PeriodForecast, row, arms=tuple(record(ArmForecast, arm) for arm in row.get("arms", ())))
+        for row in content.get("calendar", ())
+    )
+    return record(Forecast, content, policies=policies, calendar=calendar)
+
+
+def past_forecasts(content: Content) -> PastForecasts:
+    """The forecasts that were kept, and how they did."""
+    found = tuple(
+        record(PastForecast, row, periods=tuple(record(PeriodCheck, each) for each in row.get("periods", ())))
+        for row in content.get("forecasts", ())
+    )
+    return record(PastForecasts, content, forecasts=found)
+
+
+def plan(content: Content) -> Plan:
+    """What a budget may bring back."""
+    arms = tuple(
+        record(
+            ArmPlan,
+            row,
+            curve=Curve(*(tuple(map(_number, row.get("curve", {}).get(name, ()))) for name in Curve._fields)),
+            points=tuple(record(Point, point) for point in row.get("points", ())),
+        )
+        for row in content.get("arms", ())
+    )
+    answers = {
+        name: None if content.get(name) is None else record(BudgetAnswer, content[name])
+        for name in ("target", "goal")
+    }
+    return record(
+        Plan,
+        content,
+        whole=record(BudgetPlan, content.get("whole", {})),
+        arms=arms,
+        budgets=tuple(record(BudgetPlan, row) for row in content.get("budgets", ())),
+        **answers,
+    )
 
 
 def record(kind: type[Record], content: Content, **given: Any) -> Record:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Self, Unpack
 
@@ -13,12 +14,15 @@ from apportion.allocation.beliefs import Beliefs
 from apportion.allocation.outcomes import Amounts, Outcomes
 from apportion.allocation.split import Split
 from apportion.campaigns.bounds import Bound
+from apportion.campaigns.calendar import Budgets, as_typed, calendar_of
 from apportion.campaigns.check import Check
 from apportion.campaigns.creation import campaign_name
 from apportion.campaigns.events import Event
 from apportion.campaigns.forecast import Forecast
 from apportion.campaigns.history import History, Line
 from apportion.campaigns.importing import Imported
+from apportion.campaigns.past_forecasts import PastForecasts
+from apportion.campaigns.plan import Plan
 from apportion.campaigns.protocol import CampaignVerbs, Key
 from apportion.campaigns.settings import ChangedSettings, Settings
 from apportion.campaigns.status import Status
@@ -193,11 +197,38 @@ class RemoteCampaign(CampaignVerbs):
     def check(self, repair: bool = False) -> Check:
         return rebuild.record(Check, self._write("POST", "repair") if repair else self._read("check"))
 
+    def plan(self, budget: float | None = None, *, target: float | None = None, goal: float | None = None) -> Plan:
+        return rebuild.plan(self._read("plan", budget=budget, target=target, goal=goal))
+
     def forecast(
-        self, *, periods: int = 50, worlds: int = 100, policies: Sequence[str] | None = None, seed: int = 0
+        self,
+        *,
+        periods: int | None = None,
+        budgets: Budgets | None = None,
+        worlds: int = 24,
+        policies: Sequence[str] | None = None,
+        seed: int = 0,
+        keep: bool = True,
+        key: Key = None,
     ) -> Forecast:
-        named = None if policies is None else ",".join(_names("policies", policies))
-        return rebuild.forecast(self._read("forecast", periods=periods, worlds=worlds, policies=named, seed=seed))
+        content: dict[str, Any] = {"worlds": worlds, "seed": seed}
+        if policies is not None:
+            content["policies"] = _names("policies", policies)
+        if periods is not None:
+            content["periods"] = periods
+        if budgets is not None:
+            calendar = calendar_of(budgets, periods, math.nan)
+            content["budgets"] = [period._asdict() for period in calendar]
+        if validation.flag("keep", keep):
+            return rebuild.forecast(self._write("POST", "forecasts", content=content, key=key))
+        if "policies" in content:
+            content["policies"] = ",".join(content["policies"])
+        if "budgets" in content:
+            content["budgets"] = "; ".join(as_typed(period) for period in calendar)
+        return rebuild.forecast(self._read("forecast", **content))
+
+    def forecasts(self) -> PastForecasts:
+        return rebuild.past_forecasts(self._read("forecasts"))
 
     def export(self, kind: str = "json") -> str:
         chosen = validation.choice("kind", kind, ("csv", "json", "log"))

@@ -30,8 +30,8 @@ class Learned(NamedTuple):
     - `sigma`: of a typical arm, NaN before the first outcome; `sigma_low` and `sigma_high` are those of the arms with
       the least and the most noise. By arm they are in `Beliefs.sigma`.
     - `half_life`: periods until an outcome counts half (`half_life_low` to `half_life_high`); None where nothing
-      fades. `common`: the relative step of a period that all arms have in common. `still`: the probability that
-      nothing moves; `learns_motion` says whether that is looked for.
+      fades. `common`: the relative step of a period that all arms have in common, `own`: that each takes alone.
+      `still`: the probability that nothing moves; `learns_motion` says whether that is looked for.
     - `curved`: from 0 to 1, how far each arm levels off in a way of its own (`inference.response_curves`).
 
     What was given has no width; `sigma_given` says the same of σ.
@@ -56,6 +56,7 @@ class Learned(NamedTuple):
     still: float = 1.0
     learns_motion: bool = False
     curved: float = 0.0
+    own: float = 0.0
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -148,6 +149,7 @@ def learned(known: Knowledge, sigma_given: bool = False) -> Learned:
         float(levels.min()) if levels.size else math.nan, float(levels.max()) if levels.size else math.nan,
         life, life_low, life_high, float(motion[COMMON_STEP]), float(motion[STILL]), bool(motion[LEARNED] > 0.0),
         float(law[CURVED]),
+        float(motion[STEP]),
     )  # fmt: skip
 
 

@@ -1,18 +1,15 @@
-"""Campaigns: begin, list, read, settings, check, forecast."""
+"""Campaigns: begin, list, read, settings, check."""
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
 
-from apportion._common import validation
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.storage.session import Head
 from apportion.campaigns.summary import summary_content
-from apportion.errors import InvalidValue
 from apportion.policies.registry import policy_from_plain
 from apportion.web.api import requests, responses
 from apportion.web.api.describe import PREFIX, Key, Limit, Name, read, route
@@ -21,9 +18,6 @@ from apportion.web.guard.users import Reader, Writer
 from apportion.web.shared import db_of, json_response, open_campaign, remember, store_of, tagged, versions
 
 router = APIRouter(prefix=PREFIX, tags=["campaigns"])
-
-# A forecast asks policies for this many splits at most: some seconds of one core.
-LARGEST_FORECAST = 100_000
 
 
 @read(router, "/campaigns", "All campaigns", responses.Campaigns, "Campaigns by name.")
@@ -131,39 +125,3 @@ def check(request: Request, name: Name, user: Reader, place: Heavy) -> Any:
 def repair(request: Request, name: Name, user: Writer) -> Any:
     """The check; where snapshots do not agree with the events, they are made anew from them."""
     return json_response(open_campaign(request, name).check(repair=True))
-
-
-@read(router, "/campaigns/{name}/forecast", "Forecast", responses.Forecast, "What each policy may earn.")
-def forecast(
-    request: Request,
-    name: Name,
-    user: Reader,
-    place: Heavy,
-    periods: Annotated[int, Query(description="How many periods to simulate.", ge=1, le=1000)] = 50,
-    # Fewer than the command line's 100: others wait while this runs, and a thousand splits take about 0.2 s.
-    worlds: Annotated[int, Query(description="How many futures to simulate.", ge=1, le=1000)] = 25,
-    policies: Annotated[
-        str | None,
-        Query(
-            description="Policies, separated by commas; by default the campaign's, Odds, Thompson, Uniform.",
-            openapi_examples={"two": {"value": "odds,uniform"}},
-        ),
-    ] = None,
-    seed: Annotated[int, Query(description="The seed of the random numbers.", ge=0, le=2**32)] = 0,
-) -> Any:
-    """What policies may earn, simulated from what is known today. The same seed and events give the same answer."""
-    from apportion.campaigns.forecast import DEFAULT_POLICIES
-    from apportion.campaigns.forecast import forecast as simulate
-
-    campaign = open_campaign(request, name)
-    names = None if policies is None else [policy.strip() for policy in policies.split(",")]
-    count = math.prod((periods, worlds, len(DEFAULT_POLICIES) + 1 if names is None else len(set(names))))
-    if count > LARGEST_FORECAST:
-        raise validation.refuse("periods × worlds × policies", f"at most {LARGEST_FORECAST:,}", count)
-    if names is not None and not all(names):
-        raise InvalidValue(f"`policies` must be names with commas between; got {validation.shown(policies)}.")
-
-    def content() -> Any:
-        return simulate(campaign, periods=periods, worlds=worlds, policies=names, seed=seed).to_dict()
-
-    return tagged(request, campaign.tag, content)

@@ -33,6 +33,7 @@ Campaigns over HTTP: everything the command line does with them.
 
 TAGS = [
     {"name": "campaigns", "description": "Begin, list and read campaigns."},
+    {"name": "plans", "description": "What may come: plans and forecasts, and how earlier forecasts did."},
     {"name": "splits", "description": "Ask for a split, record its outcomes, correct them."},
     {"name": "arms", "description": "Add, pause, bound and remove arms. Nothing that was learned is lost."},
     {"name": "history", "description": "What happened, and the beliefs over time."},

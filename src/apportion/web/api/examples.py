@@ -16,7 +16,7 @@ LEARNED: dict[str, Any] = {
     "b": 0.72, "low": 0.55, "high": 0.85, "sigma": 38.5, "above_half": 0.99, "sigma_given": False,
     "c": 1.0, "c_low": 0.84, "c_high": 1.0, "proportional": 0.81, "sigma_low": 21.0, "sigma_high": 55.0,
     "half_life": None, "half_life_low": None, "half_life_high": None, "common": 0.0, "still": 0.96,
-    "learns_motion": True, "curved": 0.0,
+    "learns_motion": True, "curved": 0.0, "own": 0.0,
     "sentence": "b is about 0.72 (0.55 to 0.85) and σ about 38.5, learned from the outcomes; so shares are divided.",
 }  # fmt: skip
 SPLIT: dict[str, Any] = {
@@ -30,9 +30,9 @@ SPLIT: dict[str, Any] = {
     **RELATIVE,
     "arms": [
         {"arm": "search", "amount": 3900.0, "share": 0.78, **BELIEF,
-         "reason": "Leads with 0.31 (0.18 to 0.44) per unit, 93.0% likely to be the best."},
+         "reason": "Leads with 0.31 (0.18 to 0.44) per EUR, 93.0% likely to be the best."},
         {"arm": "social", "amount": 1100.0, "share": 0.22, **BELIEF, "mean": 0.2, "low": 0.03, "high": 0.37,
-         "probability_best": 0.07, "reason": "0.2 per unit, 0.11 behind search: worth a closer look."},
+         "probability_best": 0.07, "reason": "0.2 per EUR, 0.11 behind search: worth a closer look."},
     ],
 }  # fmt: skip
 RECORDED: dict[str, Any] = {"campaign": "ads", "ticket": 7, "open": False, "open_tickets": 0}
@@ -42,7 +42,8 @@ ARMS: dict[str, Any] = {"campaign": "ads", "arms": [ARM]}
 SETTINGS: dict[str, Any] = {
     **{name: setting.default for name, setting in settings.SETTINGS.items() if not setting.part_of},
     "budget": 5000.0, "unit": "EUR", "outcome_unit": "orders", "every": "week", "policy": "Odds",
-    "parameters": {"b": 0.75}, "b": 0.75, "c": 1.0, "sigma": 40.0, "seed": 7, "assumed": [],
+    "parameters": {"b": 0.75}, "b": 0.75, "c": 1.0, "sigma": 40.0, "rules": ["social + video <= 40%"], "seed": 7,
+    "assumed": [],
 }  # fmt: skip
 HEALTH: dict[str, Any] = {
     "findings": [{
@@ -109,9 +110,43 @@ PROSPECT: dict[str, Any] = {
     "policy": "Odds", "earned": 71000.0, "earned_low": 52000.0, "earned_high": 90000.0, "regret": 3100.0,
     "regret_low": 400.0, "regret_high": 9800.0,
 }  # fmt: skip
+PERIOD_FORECAST: dict[str, Any] = {
+    "date": "2026-12-01", "budget": 5000.0, "returned": 1420.0, "returned_low": 1040.0, "returned_high": 1800.0,
+    "arms": [{"arm": "search", "amount": 3900.0, "share": 0.78, "share_low": 0.7, "share_high": 0.84},
+             {"arm": "social", "amount": 1100.0, "share": 0.22, "share_low": 0.16, "share_high": 0.3}],
+}  # fmt: skip
 FORECAST: dict[str, Any] = {
-    "periods": 50, "worlds": 100, "budget": 250000.0, "b": 0.75, "c": 1.0, "sigma": 40.0,
-    "prospects": [PROSPECT], "actual": None,
+    "periods": 1, "worlds": 24, "budget": 5000.0, "b": 0.75, "c": 1.0, "sigma": 40.0,
+    "prospects": [PROSPECT], "actual": None, "calendar": [PERIOD_FORECAST], "first": 8,
+    "sentences": ["The next 1 period, 5,000 EUR in all: about 1,420 comes back (1,040 to 1,800), 0.284 per EUR."],
+    "assumes": ["Returns stay as they are."],
+}  # fmt: skip
+PERIOD_CHECK: dict[str, Any] = {
+    "date": "2026-12-01", "ticket": 8, "budget": 5000.0, "returned": 1420.0, "returned_low": 1040.0,
+    "returned_high": 1800.0, "spent": 5000.0, "actual": 1510.0, "state": "compared", "inside": True,
+}  # fmt: skip
+PAST_FORECASTS: dict[str, Any] = {
+    "forecasts": [{"number": 15, "at": "2026-11-16T08:00:00.000000+00:00", "policy": "Auto",
+                   "periods": [PERIOD_CHECK], "compared": 1, "inside": 1, "error": 0.063, "bias": 0.063}],
+    "compared": 1, "inside": 1, "expected": 0.9, "error": 0.063, "bias": 0.063, "coverage": 1.0,
+    "sentences": ["1 of 1 period with results came out within the range; 90.0% should."],
+}  # fmt: skip
+RANGES: dict[str, Any] = {
+    "returned": 8120.0, "returned_low": 7400.0, "returned_high": 8900.0, "marginal": 1.13, "marginal_low": 1.01,
+    "marginal_high": 1.27,
+}  # fmt: skip
+BUDGET_PLAN: dict[str, Any] = {"budget": 5000.0, **RANGES}
+PLAN: dict[str, Any] = {
+    "budget": 5000.0, "unit": "EUR", "minimise": False, "level": 0.95, "c": 0.7, "c_low": 0.62, "c_high": 0.78,
+    "proportional": False, "whole": BUDGET_PLAN,
+    "arms": [{
+        "arm": "search", "amount": 5000.0, "share": 1.0, **RANGES, "tried": 4800.0,
+        "curve": {"amounts": [0.0, 5000.0], "returned": [0.0, 8120.0], "low": [0.0, 7400.0],
+                  "high": [0.0, 8900.0]},
+        "points": [{"amount": 4800.0, "outcome": 7900.0, "ticket": 7, "date": "2026-11-16"}],
+    }],
+    "budgets": [BUDGET_PLAN], "target": {"asked": 1.2, "budget": 4100.0, "low": 3100.0, "high": 6000.0}, "goal": None,
+    "sentences": ["Of 5,000 EUR about 8,120 (7,400 to 8,900) comes back per period, 1.62 per EUR."],
 }  # fmt: skip
 IMPORTED: dict[str, Any] = {
     "file": "history.csv", "rows": 2, "tickets": 1, "arms_added": [],

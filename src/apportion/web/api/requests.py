@@ -67,8 +67,8 @@ class RequestModel(BaseModel):
 SHARE = {"minimum": 0, "maximum": 1}
 
 _TYPES: dict[str, Any] = {
-    "number": Number, "per_arm": PerArm, "whole": Whole, "flag": bool, "text": str, "choice": str, "policy": Any,
-    "shares": dict[str, Bound],
+    "number": Number, "per_arm": PerArm, "whole": Whole, "flag": bool, "text": str, "texts": list[str], "choice": str,
+    "policy": Any, "shares": dict[str, Bound],
 }  # fmt: skip
 _BOUNDS = {"low": "minimum", "high": "maximum", "above": "exclusiveMinimum", "below": "exclusiveMaximum"}
 
@@ -89,8 +89,10 @@ def _setting(setting: Setting, change: bool) -> Any:
         schema["enum"] = [*setting.options, *([None] if setting.nullable else [])]
     if setting.longest is not None:
         schema["maxLength"] = setting.longest
-    default = None if change else ... if setting.required else setting.default
+    default: Any = None if change else ... if setting.required else setting.default
     typed = _TYPES[setting.kind]
+    if setting.kind == "texts" and default is not None:
+        default = list(default)
     return typed | None if setting.nullable else typed, field(
         says, example=setting.example, default=default, **schema
     )
@@ -123,6 +125,29 @@ class AskSplit(RequestModel):
     date: str | None = field(
         'Of the period, or its name ("week 3"); the present moment by default.', example="2026-11-16", default=None
     )
+
+
+class BudgetPeriod(RequestModel):
+    """A period to come."""
+
+    date: str | None = field("Its date, or its name.", example="2026-12-01", default=None)
+    budget: Number = field("What there is to spend.", example=5000, exclusiveMinimum=0)
+
+
+class AskForecast(RequestModel):
+    """A forecast: so many periods with the campaign's budget, or a calendar of budgets."""
+
+    periods: Whole | None = field("How many; 12 by default.", example=12, default=None, minimum=1, maximum=1000)
+    budgets: list[BudgetPeriod] | None = field(
+        "A calendar, in place of `periods`.", example=[{"date": "2026-12-01", "budget": 5000}], default=None
+    )
+    worlds: Whole = field("How many futures to simulate.", example=24, default=24, minimum=1, maximum=1000)
+    policies: list[str] | None = field(
+        "The first is the one whose splits are told; the campaign's own by default.",
+        example=["auto", "uniform"],
+        default=None,
+    )
+    seed: Whole = field("The seed of the random numbers.", example=0, default=0, minimum=0)
 
 
 class Outcomes(RequestModel):

@@ -7,16 +7,22 @@ from apportion.web.pages import (
     assets,
     campaign,
     comparison,
+    forecast,
     importing,
     laboratory,
     lifecycle,
     login,
     overview,
+    plan,
+    rules,
     wizard,
 )
 from apportion.web.pages.shared import error_page
 
-_MODULES = (assets, overview, login, wizard, importing, campaign, actions, lifecycle, laboratory, comparison)
+_MODULES = (
+    assets, overview, login, wizard, importing, campaign, plan, forecast, actions, rules, lifecycle, laboratory,
+    comparison,
+)  # fmt: skip
 ROUTERS = [module.router for module in _MODULES]
 
 __all__ = ["ROUTERS", "error_page"]

@@ -195,7 +195,7 @@ def _changes(campaign: Campaign, form: FormData) -> dict[str, Any]:
     status = campaign.status(health=False)
     policy = text(form, "policy") or status.settings.policy
     for field in current_fields(status):
-        typed = text(form, field.name)
+        typed = text(form, field.name).replace("\r\n", "\n")  # as browsers end lines
         if field.name in form and typed != field.value:
             found[field.name] = read(SETTINGS[field.name], typed)
     emptied = [name for name in ("b", "sigma") if found.get(name, ...) is None and name in status.settings.parameters]

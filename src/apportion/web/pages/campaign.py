@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -21,6 +21,7 @@ from apportion.web.guard.users import PageReader, User
 from apportion.web.pages.leaderboard import board
 from apportion.web.pages.over_time import ChartCache, describe_event
 from apportion.web.pages.paging import ARMS_PER_PAGE, in_pages, matches
+from apportion.web.pages.rule_kinds import KINDS, shown_rules
 from apportion.web.pages.setting_fields import current_fields
 from apportion.web.pages.shared import Typed, other_parameters, page, page_number
 from apportion.web.pages.tickets import arm_indices, history_page, ticket_view
@@ -70,6 +71,7 @@ def campaign_page(
     *,
     problems: Mapping[str, str] | None = None,
     typed: Typed | None = None,
+    chosen: Sequence[str] = (),
     status: int = 200,
 ) -> HTMLResponse:
     """The page; with what went wrong beside the form it belongs to, and what was typed still in it."""
@@ -93,6 +95,7 @@ def campaign_page(
         imports=campaign.imports(),
         history=history_page(campaign, now.period, indices, page_number(request)),
         fields=current_fields(now, typed if problems and "settings" in problems else None),
+        rules=shown_rules(now), rule_kinds=KINDS, chosen=tuple(chosen),
         removed=[arm.name for arm in now.arms if arm.state == "removed"],
         notes=now.plain_notes, leading=leading(now), level=f"{100 * now.settings.level:.6g}",
         regret=None if math.isnan(now.expected_regret) else readable(now.expected_regret),

@@ -307,6 +307,8 @@ def describe_event(event: Event, unit: str | None) -> str:
         return f"outcomes of ticket {event.ticket} were recorded"
     if event.kind == "created":
         return "the campaign was begun"
+    if event.kind == "forecast":
+        return "a forecast was made"
     marks = Marks(unit)
     marks.take(event)
     found = marks.by_period()

@@ -32,7 +32,7 @@ class Row(NamedTuple):
     name: str
     archived: bool = False
     period: int = 0
-    budget: float = 0.0
+    budget: float | None = None
     unit: str | None = None
     leading: Leading | None = None
     open: int = 0
@@ -82,12 +82,10 @@ def unit_totals(rows: Sequence[Row]) -> list[UnitTotal]:
     """The campaigns of these rows by unit, the units with most campaigns first."""
     by_unit: dict[str | None, list[Row]] = {}
     for row in rows:
-        if row.broken is not None:
-            continue
         by_unit.setdefault(row.unit or None, []).append(row)
     found = [
         UnitTotal(
-            unit, len(own), math.fsum(row.budget for row in own if not row.archived),
+            unit, len(own), math.fsum(row.budget or 0.0 for row in own if not row.archived),
             math.fsum(row.spent_in_all for row in own if math.isfinite(row.spent_in_all)),
             sum(row.open for row in own),
         )

@@ -30,6 +30,8 @@ class Field(NamedTuple):
     number: bool = True
     options: tuple[str, ...] = ()
     longest: int | None = None
+    lines: bool = False
+    """Whether it is a list, one per line."""
 
     @property
     def statistics(self) -> bool:
@@ -74,7 +76,7 @@ def _field(setting: Setting, value: str, placeholder: str, policies: tuple[str, 
         hint += f" Empty: {setting.without}."
     return Field(
         setting.name, setting.title, hint, value, placeholder, setting.kind in ("number", "whole"), options,
-        setting.longest,
+        setting.longest, setting.kind == "texts",
     )  # fmt: skip
 
 
@@ -82,6 +84,8 @@ def shown(setting: Setting, value: Any) -> str:
     """A value as its field shows it."""
     if setting.kind == "flag":
         return setting.words[value]
+    if setting.kind == "texts":
+        return "\n".join(value)
     if setting.percent:
         return "" if value is None else plain_percent(value)
     if isinstance(value, Mapping):
@@ -93,6 +97,8 @@ def read(setting: Setting, typed: str) -> Any:
     """The value of what was typed into a field; None where nothing was. What it may be, the library says."""
     if setting.kind == "flag":
         return typed == setting.words[True]
+    if setting.kind == "texts":
+        return tuple(line.strip() for line in typed.splitlines() if line.strip())
     if setting.kind == "per_arm":
         return number_or_per_arm(typed, setting.noun) if typed else None
     if setting.kind not in ("number", "whole"):
@@ -108,6 +114,8 @@ def in_sentence(setting: Setting, value: Any) -> str:
     """A setting and its value in a sentence: 'level 99.9%', 'half-life 12'."""
     if setting.kind == "flag":
         return f"{setting.noun} {setting.words[value]}"
+    if setting.kind == "texts":
+        return f"{setting.noun}: {'; '.join(value)}" if value else f"no {setting.name}"
     name = setting.name.replace("_", "-").replace("sigma", "σ")
     if setting.percent and value is not None:
         return f"{name} {plain_percent(value)}%"
