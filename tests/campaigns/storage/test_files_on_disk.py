@@ -161,3 +161,18 @@ def test_a_child_that_was_forked_while_a_thread_wrote_can_write(campaign, sqlite
         thread.join()
     assert failures == [0] * 5
     assert campaign.check().ok
+
+
+def test_the_garbage_collector_may_come_while_another_database_is_opened(tmp_path):
+    """It runs finalizers at any moment, also in a thread that holds the lock of the engines: none may wait for it."""
+    import gc
+
+    from apportion.campaigns.storage import database, store
+
+    url = store.open_store(tmp_path / "old.db").url
+    with database._lock:
+        store._recent.clear()
+        gc.collect()
+    assert url.render_as_string(hide_password=False) in database._engines
+    store.open_store(tmp_path / "new.db")
+    assert url.render_as_string(hide_password=False) not in database._engines

@@ -1,6 +1,7 @@
 """The databases of this process: connections whose every commit is on disk when it returns, schemas, upgrades."""
 
 import atexit
+import collections
 import contextlib
 import os
 import queue
@@ -249,10 +250,13 @@ def _migrate(engine: Engine) -> None:
 
 _engines: dict[str, Engine] = {}
 _lock = threading.Lock()
+_retired: collections.deque[URL] = collections.deque()
 
 
 def engine_for(url: URL) -> Engine:
     """The engine of a database in this process, its schema checked once."""
+    while _retired:
+        close_engine(_retired.popleft())
     name = url.render_as_string(hide_password=False)
     with _lock:
         if name not in _engines:
@@ -264,6 +268,14 @@ def engine_for(url: URL) -> Engine:
                 raise
             _engines[name] = engine
         return _engines[name]
+
+
+def retire_engine(url: URL) -> None:
+    """Close the connections to a database before the next one is opened.
+
+    For the garbage collector, which comes at any moment, also while this very thread holds the lock.
+    """
+    _retired.append(url)
 
 
 def close_engine(url: URL) -> None:
@@ -281,6 +293,7 @@ def _after_fork() -> None:
     for engine in _engines.values():
         engine.dispose(close=False)
     _engines.clear()
+    _retired.clear()
 
 
 @atexit.register

@@ -24,7 +24,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
 
 from apportion.campaigns.storage.address import database_url, explained_errors, require_exists, unavailable
-from apportion.campaigns.storage.database import close_engine, engine_for
+from apportion.campaigns.storage.database import close_engine, engine_for, retire_engine
 from apportion.campaigns.storage.fair_lock import FairLock, Waiter
 from apportion.campaigns.storage.group_commit import MAX_WRITES_PER_COMMIT, GroupedSession, WriteGroup
 from apportion.campaigns.storage.schema import campaigns
@@ -193,7 +193,7 @@ def open_store(db: str | os.PathLike[str] | None = None, *, create: bool = True)
         store = _stores.get(url)
         if store is None:
             store = _stores[url] = Store(url)
-            weakref.finalize(store, close_engine, url).atexit = False
+            weakref.finalize(store, retire_engine, url).atexit = False
         if not _recent or _recent[-1] is not store:
             with contextlib.suppress(ValueError):
                 _recent.remove(store)
