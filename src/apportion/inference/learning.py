@@ -348,9 +348,9 @@ def read_off(sums: Any, c: float, b: float, given: Any, means: Any, variances: A
     """What the sums say at exponents between those of the grid: means μ*, their variances σ_i²/B_i, and σ_i, per arm.
 
     Information and residuals are interpolated by their logarithms, and means by what they say of the arm's typical
-    amount: both are exact for an arm whose amounts are all alike, and the unit of amounts does not matter. An arm without outcomes has NaN. To the
-    residuals one outcome is added that stands for what one would say if all arms were alike: so there is a first word
-    on σ after one even split, too large where arms differ, and its weight fades.
+    amount: both are exact for an arm whose amounts are all alike, and the unit of amounts does not matter. An arm
+    without outcomes has NaN. To the residuals one outcome is added that stands for what one would say if all arms
+    were alike: so there is a first word on σ after one even split, too large where arms differ, and its weight fades.
     """
     count, c_grid, b_grid = sums.count, sums.c, sums.b
     informations, scores, squares = sums.information, sums.score, sums.square
