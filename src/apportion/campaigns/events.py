@@ -146,6 +146,13 @@ def _sigma(name: str, value: Any) -> None:
     (listed(number(0.0)) if isinstance(value, list) else number(0.0))(name, value)
 
 
+def _pulls(name: str, value: Any) -> None:
+    """How hard each rule pulled, by its text, which may be long."""
+    plain(name, value)
+    for each in value.values():
+        validation.number(name, each)
+
+
 _OLD = record({"outcomes": Field(_OUTCOMES), "amounts": Field(_AMOUNTS, False)})
 _ARM_FORECAST = record({
     "arm": Field(text), **{name: Field(number()) for name in ("amount", "share", "share_low", "share_high")},
@@ -166,7 +173,7 @@ PAYLOADS: dict[str, dict[str, Field]] = {
         "budget": Field(number(0.0)), "amounts": Field(_AMOUNTS), "shares": Field(listed(number())),
         "width": Field(whole(1)), "wanted": Field(listed(number()), False), "generator": Field(plain, False),
         "memory": Field(listed(remembered), False), "date": Field(date, False),
-        "source": Field(one_of("import"), False),
+        "source": Field(one_of("import"), False), "rules": Field(_pulls, False),
     },
     "outcome": {
         "outcomes": Field(_OUTCOMES), "amounts": Field(_AMOUNTS, False), "provisional": Field(flag, False),
