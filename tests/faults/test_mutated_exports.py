@@ -5,20 +5,16 @@ import json
 import os
 import random
 import sqlite3
-import warnings
 from contextlib import closing
 
 import pytest
+from starlette.testclient import TestClient
 
 import apportion as ap
 from apportion.campaigns.files import export_json, export_log, restore_json
 from apportion.campaigns.storage.store import open_store
 from apportion.testing.stores import use_every_verb
 from apportion.web.app import create_app
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    from starlette.testclient import TestClient
 
 HOST, HERE = "http://127.0.0.1:8000", ("127.0.0.1", 50000)
 CASES = 5_000 if os.environ.get("APPORTION_SOAK") == "1" else 300

@@ -1,17 +1,13 @@
 """The service for the tests: on a fresh SQLite file, as it is on loopback, or so that it needs tokens."""
 
-import warnings
 from typing import NamedTuple
 
 import pytest
+from starlette.testclient import TestClient
 
 from apportion.campaigns.storage.tokens import Tokens
 from apportion.web.app import create_app
 from apportion.web.guard.credentials import Access
-
-with warnings.catch_warnings():  # Starlette would like another version of the same client
-    warnings.simplefilter("ignore")
-    from starlette.testclient import TestClient
 
 # As a program on this machine: by default the client says that it is "testclient".
 TestClient.__init__.__defaults__ = (*TestClient.__init__.__defaults__[:-1], ("127.0.0.1", 50000))
