@@ -31,7 +31,10 @@ MOMENT = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d")
 MINUTE = re.compile(r"20\d\d-\d\d-\d\d \d\d:\d\d(?!:)")
 
 # A reader's terminal; a page is about as wide.
-TERMINAL = {"COLUMNS": "94", "LINES": "50", "TTY_COMPATIBLE": "1", "TERM": "xterm", "PYTHONIOENCODING": "utf-8"}
+TERMINAL = {
+    "COLUMNS": "94", "LINES": "50", "TTY_COMPATIBLE": "1", "TERM": "xterm", "PYTHONIOENCODING": "utf-8",
+    "LOGNAME": "anna",  # who the events say did it
+}  # fmt: skip
 
 # Commands of other programs that pages may show: they install, or are run on another machine.
 NOT_RUN = ("pip install", "make ", "dask ", "docker ", "createdb ")

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from snippets import TERMINAL, Reader, blocks, commands, runnable, same
 
+from apportion.campaigns.actor import _machine_user
+
 # Dask warns of a slow disk after one second, which a busy machine can take as well.
 pytestmark = pytest.mark.filterwarnings("ignore:Creating scratch directories is taking:UserWarning")
 
@@ -47,6 +49,8 @@ def test_a_page_can_be_followed(page, tmp_path, monkeypatch, request):
     for name, value in {**TERMINAL, "APPORTION_DB": str(tmp_path / "campaigns.db"), "APPORTION_TOKEN": ""}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("NO_COLOR", raising=False)
+    _machine_user.cache_clear()
+    request.addfinalizer(_machine_user.cache_clear)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     reader = Reader(tmp_path, stand_ins)

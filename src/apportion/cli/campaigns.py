@@ -46,7 +46,8 @@ def list_(archived: Archived = False, db: Db = None, json: Json = False) -> None
     if json:
         show.show_json(found)
     elif not found and not exists(database_url(db)):
-        show.say(f"There is no database at {display_url(database_url(db))} yet.")
+        show.say("There is no database here yet:")
+        show.say(display_url(database_url(db)))
         show.say("Begin a campaign: apportion new ads --arms search,social --budget 5000")
     elif not found:
         show.say("No campaigns yet. Begin one: apportion new ads --arms search,social --budget 5000")
