@@ -1,4 +1,4 @@
-"""One operator's year in one go: from a workbook as people have it to ten recorded periods, undone and archived."""
+"""One operator's year in one go: a workbook as people have it, ten periods, a rule, a plan, undo, the archive."""
 
 from datetime import datetime, timedelta
 
@@ -105,7 +105,24 @@ def test_from_a_workbook_to_the_archive(fresh, visit, tmp_path, phone):
     } == typed
     expect(at("board-row", arm="mail")).to_be_visible()
 
+    form = at("rule-form")
+    form.get_by_label("print", exact=True).check()
+    form.get_by_label("radio", exact=True).check()
+    form.get_by_label("Number").fill("30")
+    someone.follow(at("add-rule").click)
+    expect(at("rule")).to_contain_text("print + radio")
+    assert kept.settings.rules == ("print + radio <= 30%",)
+    someone.follow(at("plan-link").click)
+    at("plan-goal").fill("2,000.00")
+    someone.follow(at("plan-ask").click)
+    for sentence in kept.plan(goal=2000).sentences:
+        expect(at("plan-words")).to_contain_text(sentence)
+    accessible(page)
+    someone.go("/campaigns/shop")
+
     someone.follow(at("ask").click)  # asked for, and not spent
+    amounts = {line.arm: line.amount for line in kept.history(19, 19)}
+    assert amounts["print"] + amounts["radio"] <= 0.3 * 1500 + 1e-9
     at("cancel").click()
     someone.follow(at("cancel-ticket").click)
     expect(at("flash")).to_contain_text("Ticket 19 is cancelled")
