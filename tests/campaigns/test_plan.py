@@ -197,3 +197,22 @@ def test_the_ranges_hold_the_truth_as_often_as_they_say(sqlite):
         truth = math.fsum(MEANS[arm.arm] * arm.amount**0.7 for arm in plan.arms)
         inside += plan.whole.returned_low <= truth <= plan.whole.returned_high
     assert inside >= (330 if SOAK else 30)
+
+
+def test_a_plan_keeps_the_rules_of_the_campaign(tmp_path):
+    campaign = ap.Campaign.create(
+        "ads", ("a", "b", "c"), budget=1000, policy="recommended", b=0.5, c=0.7, sigma=2.0, seed=1,
+        rules=["a <= 30%"], db=tmp_path / "ads.db",
+    )  # fmt: skip
+    for _ in range(6):
+        split = campaign.split()
+        campaign.record(split.ticket, {"a": 90.0, "b": 40.0, "c": 20.0}, confirm=True)
+    plan = campaign.plan()
+    shares = {arm.arm: arm.share for arm in plan.arms}
+    assert shares["a"] == pytest.approx(0.3)
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert any("keeps the rules" in sentence for sentence in plan.sentences)
+    forecast = campaign.forecast(periods=2, worlds=4)
+    assert all(arm.share_high <= 0.3 + 1e-9 for period in forecast.calendar for arm in period.arms if arm.arm == "a")
+    campaign.change(rules=[])
+    assert {arm.arm: arm.share for arm in campaign.plan().arms}["a"] > 0.5

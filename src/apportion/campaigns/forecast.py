@@ -211,7 +211,7 @@ class _Starts:
         names, own = [arm["name"] for arm in state["arms"]], self.settings
         fresh = Allocator(
             Uniform(), names, seed=0, b=own.b, c=self.c, step=own.step, resolution=state.get("resolution"),
-            minimise=own.minimise, level=own.level,
+            minimise=own.minimise, level=own.level, rules=own.rules,
         )  # fmt: skip
         return Allocator.from_json(json.dumps({**json.loads(fresh.to_json()), "arms": state["arms"]}))
 

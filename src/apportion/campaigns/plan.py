@@ -17,6 +17,8 @@ import numpy as np
 from apportion._common import validation
 from apportion._common.formatting import one_of, percent, readable, written
 from apportion.allocation import feasible
+from apportion.allocation.room import fit
+from apportion.allocation.rules import Rules
 from apportion.campaigns.law_draws import BelievedLaw, LawDraws, Point, band, believed_law
 from apportion.errors import InvalidValue
 from apportion.model.response import optimal_split
@@ -132,13 +134,17 @@ def plan(
     law = believed_law(campaign, "a plan")
     sign = -1.0 if settings.minimise else 1.0
     arms = {arm.name: arm for arm in campaign.arms}
-    shares = best_shares(law, [arms[name] for name in law.names], sign)
+    low, high = _share_bounds(law, [arms[name] for name in law.names])
+    rules = Rules(settings.rules, tuple(arms)).active(law.names, total) if settings.rules else None
+    best = best_shares(law, [arms[name] for name in law.names], sign)
+    # The nearest split that keeps the rules, as splits of the campaign do.
+    shares = fit(best, total, law.names, low, high, None, rules, None).shares
     amounts = total * shares
     if settings.step:
-        low, high = _share_bounds(law, [arms[name] for name in law.names])
         amounts = feasible.amounts(
-            shares, total, low=low, high=high, step=settings.step, rng=np.random.default_rng(0), names=law.names
-        )
+            shares, total, low=low, high=high, step=settings.step, rng=np.random.default_rng(0), names=law.names,
+            rules=rules,
+        )  # fmt: skip
     draws = law.draws(DRAWS, np.random.default_rng(0)) if not np.isnan(law.spread[law.known]).any() else None
     level = settings.level
     worth = _Worth(law, draws, shares, level)
@@ -155,7 +161,8 @@ def plan(
         law.c == 1.0, whole, tuple(_arm_plans(law, draws, amounts, total, level)),
         tuple(worth.at(step * (index + 1)) for index in range(count)), answers["target"], answers["goal"], (),
     )  # fmt: skip
-    return found._replace(sentences=tuple(_sentences(found, law, settings)))
+    held = not np.allclose(shares, best, atol=1e-9)
+    return found._replace(sentences=tuple(_sentences(found, law, settings, held)))
 
 
 def best_shares(law: BelievedLaw, arms: Sequence[Arm], sign: float = 1.0) -> Floats:
@@ -303,7 +310,7 @@ def ranged(value: float, low: float, high: float) -> str:
     return f"{middle} ({least} to {most})"
 
 
-def _sentences(found: Plan, law: BelievedLaw, settings: Settings) -> list[str]:
+def _sentences(found: Plan, law: BelievedLaw, settings: Settings, held: bool) -> list[str]:
     unit, one = settings.unit or "", one_of(settings.unit)
     whole, verb = found.whole, "is paid" if found.minimise else "comes back"
     amount = f"{written(found.budget)} {unit}".strip()
@@ -314,6 +321,8 @@ def _sentences(found: Plan, law: BelievedLaw, settings: Settings) -> list[str]:
         f"{ranged(whole.marginal, whole.marginal_low, whole.marginal_high)}."
     ]
     said += _on_the_shape(found, law, one)
+    if held:
+        said.append("The split is the nearest one that keeps the rules of the campaign, here and for other budgets.")
     if found.target is not None:
         said.append(_on_target(found, found.target, unit, one))
     if found.goal is not None:
