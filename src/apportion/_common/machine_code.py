@@ -96,15 +96,15 @@ def give_address(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tu
     return made, symbol
 
 
-def _called_by_address(library: Any) -> list[tuple[str, str, tuple[Any, ...]]] | None:
-    """The large kernels that machine code calls: module, name, types; None if one exists in this process only."""
+def _called_by_address(library: Any) -> list[tuple[str, str, str, tuple[Any, ...]]] | None:
+    """The large kernels that code calls: symbol, module, name, types; None if one exists in this process only."""
     called = []
     for each in library._final_module.functions:
         if each.is_declaration and each.name.startswith(_PREFIX):
             if each.name.startswith(f"{_PREFIX}here."):
                 return None
             function, arguments = _addressed[each.name]
-            called.append((function.__module__, function.__qualname__, arguments))
+            called.append((each.name, function.__module__, function.__qualname__, arguments))
     return called
 
 
@@ -155,8 +155,10 @@ class SourceKeyedCache(_Cache):
             return None
         try:
             called, content = pickle.loads(path.read_bytes())
-            for module, name, arguments in called:
-                give_address(getattr(importlib.import_module(module), name), arguments)
+            for symbol, module, name, arguments in called:
+                # Code that called a symbol which is not there would end the process.
+                if give_address(getattr(importlib.import_module(module), name), arguments)[1] != symbol:
+                    return None
             found = CompileResult._rebuild(target_context, *pickle.loads(content))
         except Exception:  # whatever is wrong with the file, compiling anew mends it
             return None
