@@ -19,6 +19,7 @@ from apportion.campaigns.storage.fair_lock import FairLock
 from apportion.campaigns.storage.group_commit import WriteGroup
 from apportion.campaigns.storage.store import open_store
 from apportion.campaigns.transactions import Transaction, Transactions
+from rechain import rechain
 
 ARMS = ("a", "b")
 
@@ -211,6 +212,7 @@ def test_a_database_that_went_back_is_read_again(campaign, db, moved_on):
                         "payload": '{"outcomes":{"a":1.0}}',
                     },
                 )
+            rechain(connection, campaign._id)
         connection.commit()
     assert campaign.period == 64
     assert (campaign.split().ticket, campaign.version) == (65, 68 if moved_on else 66)

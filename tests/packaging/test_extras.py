@@ -174,7 +174,8 @@ async def ask(path):
     async def send(message):
         sent.append(message)
     scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b"",
-             "headers": [(b"host", b"localhost")], "scheme": "http", "server": ("localhost", 80), "root_path": ""}
+             "headers": [(b"host", b"localhost")], "scheme": "http", "server": ("localhost", 80), "root_path": "",
+             "client": ("127.0.0.1", 50000)}
     await create_app("campaigns.db")(scope, receive, send)
     print(sent[0]["status"])
 

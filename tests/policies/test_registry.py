@@ -10,6 +10,7 @@ import apportion as ap
 from apportion.campaigns.storage.store import open_store
 from apportion.policies import POLICIES, find_policy
 from apportion.policies.registry import choose_policy
+from rechain import rechain
 
 ARMS = ("x", "y")
 
@@ -136,6 +137,7 @@ def test_a_database_of_a_release_that_kept_no_home_opens_and_agrees(module, sqli
                 connection.execute(sa.text(change), {"home": home})
             found = connection.execute(sa.text(f"SELECT count(*) FROM {table} WHERE {column} LIKE '%twin_a%'"))
             assert found.scalar() == 0
+        rechain(connection, campaign._id)
     open_store(sqlite).shared.clear()
     older = ap.Campaign.open("c", db=sqlite)
     assert (older.period, older.settings.policy) == (40, "Twin")

@@ -34,7 +34,7 @@ def test_totals_so_far_on_the_page(client, ads):
     assert "so far 12 provisional" in words(alone)
     assert "amend-form" not in alone.text
     post(client, "/campaigns/ads/tickets/1/record", provisional="1", **{"outcome:video": "1"})
-    assert '<span class="tag provisional">provisional</span></td>' in client.get("/campaigns/ads").text
+    assert '<span class="tag provisional">provisional</span>' in client.get("/campaigns/ads").text
     page = post(
         client, "/campaigns/ads/tickets/1/record",
         **{"outcome:search": "13", "outcome:social": "5", "outcome:video": "6"},

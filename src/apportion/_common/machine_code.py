@@ -37,7 +37,7 @@ from apportion._common import files
 from apportion._common.compiled import code_digest
 
 # Files that are kept; the least recently used go first.
-_KEPT_FILES = 400
+_KEPT_FILES = 2000
 # Reading a file runs what is in it, so nobody else may write it, whatever the user's mask allows.
 _PRIVATE, _PRIVATE_FOLDER = 0o600, 0o700
 # What the symbols of large kernels begin with.

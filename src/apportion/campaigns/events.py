@@ -68,6 +68,12 @@ def text(name: str, value: Any) -> None:
         raise validation.refuse(name, f"printable text of at most {LONGEST_TEXT} characters", value)
 
 
+def arm_name(name: str, value: Any) -> None:
+    """The name of an arm, which older releases kept at any length."""
+    if not isinstance(value, str) or not value or not value.isprintable():
+        raise validation.refuse(name, "printable text", value)
+
+
 def one_of(*options: str) -> Check:
     """One of some words."""
     return lambda name, value: validation.choice(name, value, options)
@@ -109,7 +115,7 @@ def by_arm(check: Check) -> Check:
         if not isinstance(value, dict):
             raise validation.refuse(name, "an object with names and values", value)
         for arm, each in value.items():
-            text(name, arm)
+            arm_name(name, arm)
             check(f"{name} of '{arm[:50]}'", each)
 
     return checked
@@ -155,7 +161,7 @@ def _pulls(name: str, value: Any) -> None:
 
 _OLD = record({"outcomes": Field(_OUTCOMES), "amounts": Field(_AMOUNTS, False)})
 _ARM_FORECAST = record({
-    "arm": Field(text), **{name: Field(number()) for name in ("amount", "share", "share_low", "share_high")},
+    "arm": Field(arm_name), **{name: Field(number()) for name in ("amount", "share", "share_low", "share_high")},
 })  # fmt: skip
 _PERIOD_FORECAST = record({
     "date": Field(maybe(date)), "budget": Field(number(0.0)), "arms": Field(listed(_ARM_FORECAST), False),
@@ -180,18 +186,19 @@ PAYLOADS: dict[str, dict[str, Field]] = {
     },
     "amended": {"outcomes": Field(_OUTCOMES), "amounts": Field(_AMOUNTS, False), "old": Field(_OLD, False)},
     "arm": {
-        "action": Field(one_of("add", "pause", "resume", "remove", "bound")), "arm": Field(text),
+        "action": Field(one_of("add", "pause", "resume", "remove", "bound")), "arm": Field(arm_name),
         "minimum": Field(maybe(number(0.0)), False), "maximum": Field(maybe(number(0.0)), False),
         "sigma": Field(maybe(number(0.0)), False),
     },
     "setting": {"changes": Field(plain), "old": Field(plain, False)},
     "imported": {
         "file": Field(text), "rows": Field(whole()), "tickets": Field(whole()), "digest": Field(text),
-        "arms_added": Field(listed(text), False), "notes": Field(listed(text), False),
+        "arms_added": Field(listed(arm_name), False), "notes": Field(listed(text), False),
     },
     "cancelled": {"import": Field(whole(1), False)},
     "undone": {
-        "event": Field(whole(1)), "file": Field(text), "tickets": Field(whole()), "arms_removed": Field(listed(text)),
+        "event": Field(whole(1)), "file": Field(text), "tickets": Field(whole()),
+        "arms_removed": Field(listed(arm_name)),
     },
     "renamed": {"name": Field(text), "old": Field(text, False)},
     "archived": {},

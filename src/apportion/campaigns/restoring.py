@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from apportion._common import validation
-from apportion.campaigns.creation import campaign_name, divisible_budget, most_arms, new_arm_name
+from apportion.campaigns.creation import campaign_name, divisible_budget, most_arms
 from apportion.campaigns.events import Event
 from apportion.campaigns.history import lines
 from apportion.campaigns.settings import SETTINGS
@@ -47,7 +47,6 @@ class Restoring:
             self._imported += payload.get("source") == "import"
         elif event.kind == "arm" and payload["action"] == "add":
             if payload["arm"] not in allocator.indices:
-                new_arm_name("arm", payload["arm"])
                 most_arms(len(allocator.indices) + 1)
         elif event.kind == "setting":
             for name in payload.get("old", {}):
@@ -84,8 +83,6 @@ def _require_creation(payload: dict[str, Any]) -> None:
     """Refuse options and settings that `Campaign.create` would not take."""
     options, settings = payload["options"], payload["settings"]
     most_arms(len(validation.arm_names("arms", options["arms"])))
-    for arm in options["arms"]:
-        new_arm_name("arms", arm)
     validation.whole("seed", options["seed"], low=0)
     divisible_budget(settings["budget"], options.get("step"))
     for name, value in settings.items():

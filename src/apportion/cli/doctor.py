@@ -181,13 +181,13 @@ def compiled_code() -> Iterator[Finding]:
 
 
 def _numba(folder: Path, unwritable_reason: str) -> Iterator[Finding]:
-    from apportion._common.compiled import compiled
+    from apportion._common.machine_code import dispatcher_of
 
     begun = time.perf_counter()
     before = set(folder.glob("_probe-*.bin"))
     try:
         # Not the one that this process may have made already: what counts is what the next program finds.
-        fault = "" if compiled.__wrapped__(_probe)(1.0) == 2.0 else "compiles, but the result is wrong"
+        fault = "" if dispatcher_of.__wrapped__(_probe)(1.0) == 2.0 else "compiles, but the result is wrong"
     except Exception as error:  # whatever it is: it is reported here
         fault = f"does not compile ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
     took = f"({time.perf_counter() - begun:.2f} s with the start of the compiler)"

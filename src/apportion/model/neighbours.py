@@ -121,7 +121,7 @@ class Thresholds(World):
     log T.
 
     >>> world = Thresholds(rates=(0.9, 0.5, 0.8), threshold=(0.6, 0.3, 0.5))
-    >>> world.best_split, round(world.regret([0.6, 0.4, 0.0]), 6), round(world.regret([0.5, 0.0, 0.5]), 6)
+    >>> world.best_split, round(abs(world.regret([0.6, 0.4, 0.0])), 6), round(world.regret([0.5, 0.0, 0.5]), 6)
     ((0.6, 0.4, 0.0), 0.0, 0.6)
     """
 
