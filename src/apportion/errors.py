@@ -6,7 +6,8 @@ The sentence says which thing, what is allowed, what was given:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,7 +22,12 @@ class ApportionError(Exception):
 
 
 class InvalidValue(ApportionError, ValueError):
-    """A value is outside of what is allowed. Nothing was changed."""
+    """A value is outside of what is allowed. Nothing was changed.
+
+    `columns`: of a file that lacks some, those that may be meant, by what they are for.
+    """
+
+    columns: Mapping[str, str] = MappingProxyType({})
 
 
 class UnknownName(ApportionError, LookupError):
@@ -77,7 +83,7 @@ class ServiceUnavailable(ApportionError):
 
 
 class NotAllowed(ApportionError):
-    """The service does not know the token, or the token may only read. Nothing was changed."""
+    """The service does not know the token, or it may not do this. Nothing was changed."""
 
 
 class SimulationFailed(ApportionError):

@@ -130,8 +130,19 @@ def test_a_large_kernel_is_called_by_address_and_compiled_once_for_all_its_calle
     from apportion._common.machine_code import dispatcher_of
 
     assert len(dispatcher_of(heights).overloads) == 2
-    code = compiled(tallest).dispatcher.inspect_llvm()
-    assert all("apportion.heights-" in each for each in code.values())
+
+
+def test_the_machine_code_of_a_caller_names_a_large_kernel_and_does_not_contain_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("APPORTION_CACHE_DIR", str(tmp_path))  # code that was on disk cannot be looked at
+
+    @kernel
+    def lowest(shape, rows):
+        found, _ = heights(shape, rows)
+        return found.min()
+
+    assert compiled(lowest)(Square(1.7), 50) == 0.0
+    (code,) = compiled(lowest).dispatcher.inspect_llvm().values()
+    assert "apportion.heights-" in code
 
 
 # --- across processes ---------------------------------------------------------------------------------------

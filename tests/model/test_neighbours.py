@@ -16,6 +16,9 @@ WORLDS = {
     "thresholds": ap.Thresholds(rates=(0.9, 0.5, 0.8, 0.3), threshold=(0.6, 0.3, 0.5, 0.2)),
     "one threshold": ap.Thresholds(rates=(0.9, 0.5, 0.8, 0.3), threshold=0.3),
     "concave": ap.Concave(values=[np.sqrt(KNOTS), 0.8 * KNOTS, 1.0 - np.exp(-3.0 * KNOTS)], sigma=(0.1, 0.2, 0.3)),
+    "slopes": ap.ConcaveSlopes(
+        slopes=((2.0, 1.0, 0.2), (1.0, 1.0, 0.0), (1.5, 0.5, 0.5)), knots=(0.0, 0.5, 1.0), sigma=(0.1, 0.2, 0.3)
+    ),
     "curves": ap.SuccessCurves(
         chances=((0.0, 0.1, 0.2, 0.8, 0.9), (0.0, 0.4, 0.5, 0.55, 0.6), (0.0, 0.3, 0.3, 0.3, 1.0))
     ),
@@ -42,6 +45,21 @@ def test_the_best_split_of_concave_worlds_is_that_of_a_linear_program(name, budg
     solved = -linprog(-np.array(free[0]), A_eq=np.ones((1, len(free[0]))), b_eq=[budget], bounds=free[1]).fun
     best = ap.Course(world, np.random.default_rng(0)).play(np.full((1, world.arms), budget / world.arms)).best[0]
     assert best == pytest.approx(solved, rel=1e-9)
+
+
+@pytest.mark.parametrize("budget", [0.3, 1.0, 1.6, 4.0])
+def test_the_best_split_of_slopes_is_that_of_many_small_steps(budget):
+    """Each step to the arm with the largest slope in its middle: exact up to the square of a step's size."""
+    world, steps = WORLDS["slopes"], 4000
+    size, amounts, value = budget / steps, np.zeros(world.arms), 0.0
+    for _ in range(steps):
+        middles = amounts + 0.5 * size
+        slopes = [np.interp(x, world.knots, row, right=0.0) for x, row in zip(middles, world.slopes)]
+        arm = int(np.argmax(slopes))
+        amounts[arm] += size
+        value += slopes[arm] * size
+    best = ap.Course(world, np.random.default_rng(0)).play(np.full((1, world.arms), budget / world.arms)).best[0]
+    assert best == pytest.approx(value, rel=1e-5)
 
 
 @pytest.mark.parametrize("budget", [0.5, 1.0, 1.5])
@@ -90,6 +108,9 @@ def test_discounting_is_what_ending_by_chance_is_on_average():
         (lambda: ap.Thresholds(rates=(0.5,) * 20, threshold=tuple(np.linspace(0.1, 0.2, 20))), "more than 16 arms"),
         (lambda: ap.Concave(values=((0.0, 0.1, 0.5),), knots=(0.0, 0.5, 1.0)), "rise by less and less"),
         (lambda: ap.Concave(values=((0.0, 0.1),), knots=(0.1, 0.5)), "begin with 0"),
+        (lambda: ap.ConcaveSlopes(slopes=((1.0, 1.1),)), r"`slopes\[0\]` must be .* that never rise"),
+        (lambda: ap.ConcaveSlopes(slopes=((1.0, -0.1),)), "numbers of 0 or more"),
+        (lambda: ap.ConcaveSlopes(slopes=((1.0, 0.5),), knots=(0.0, 0.0)), "begin with 0 and rise"),
         (lambda: ap.SuccessCurves(chances=((0.0, 0.5, 0.4),)), "never falling"),
         (lambda: ap.SuccessCurves(chances=((0.0, 0.5), (0.0, 0.4, 0.9))), "`chances`"),
         (lambda: ap.Discounted(means=(1.0, 0.5), discount=1.0), "`discount`"),

@@ -238,6 +238,18 @@ def test_the_derivative_of_the_value_is_the_common_marginal_return(c):
     assert amount_for_marginal(means, c * value(means, budget, c) / budget, c) == pytest.approx(amounts, rel=1e-9)
 
 
+@pytest.mark.parametrize("c", [0.2, 0.5, 0.9])
+def test_the_spend_at_a_marginal_return_is_the_best_split_of_the_budget_that_has_it(c):
+    means, target = [1.0, 0.7, -0.2, 0.3], 0.4
+    worth = value(means, 1.0, c)
+    budget = (c * worth / target) ** (1.0 / (1.0 - c))
+    amounts = amount_for_marginal(means, target, c)
+    assert amounts.sum() == pytest.approx(budget, rel=1e-12)
+    np.testing.assert_allclose(amounts, optimal_split(means, budget, c), rtol=1e-9, atol=1e-12 * budget)
+    wanted = 2.5
+    assert value(means, (wanted / worth) ** (1.0 / c), c) == pytest.approx(wanted, rel=1e-12)
+
+
 def test_marginal_returns_at_the_ends():
     assert marginal_return([2.0, 0.0, -1.0], 0.0, c=0.5).tolist() == [math.inf, 0.0, -math.inf]
     assert marginal_return([2.0, 0.0, -1.0], [0.0, 1.0, 5.0], c=1.0).tolist() == [2.0, 0.0, -1.0]

@@ -31,6 +31,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from apportion._common import optional
+
 __all__ = ["NamedTuple", "compiled", "generic", "implements", "kernel", "large_kernel", "when_compiled"]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -105,6 +107,7 @@ def implements(function: Callable[..., Any], record: type) -> Callable[[F], F]:
 @functools.cache
 def compiled(function: Callable[..., Any]) -> Any:
     """`function`, compiled on first use and kept on disk until a source it is made of changes."""
+    optional.require("fast")
     from apportion._common import machine_code
 
     with _naming:

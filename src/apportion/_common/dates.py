@@ -22,6 +22,8 @@ _DAY_OR_MONTH_FIRST = re.compile(r"(\d{1,2})([/-])(\d{1,2})\2(\d{4})")
 
 LONGEST_DATE = 40  # the characters of a date or of the name of a period
 
+_LARGEST_GAP, _FEWEST_GAPS = 0.8, 10  # the part of the time that one gap may be, where there are so many
+
 PERIODS = ("day", "week", "month")
 """What the rows of a history can be rolled into."""
 
@@ -132,14 +134,17 @@ def period_date(value: Any) -> str:
 def time_axis(texts: Sequence[str | None]) -> list[datetime] | None:
     """When each period was, and where the one after the last would be; None where dates make no axis of time.
 
-    They make one if all are dates, none before the one before, over a day or more. A period without a date (its split
-    was cancelled) stands where the one before it stands, or the first.
+    They make one if all are dates, none before the one before, over a day or more, and not most of the time is one
+    gap: a history of years ago and the splits of today would be two specks at the ends. A period without a date (its
+    split was cancelled) stands where the one before it stands, or the first.
 
     >>> axis = time_axis(["2026-01-01", None, "2026-01-08"])
     >>> print(*(moment.date() for moment in axis))
     2026-01-01 2026-01-01 2026-01-08 2026-01-15
     >>> time_axis(["2026-01-08", "2026-01-01"]) is None, time_axis(["week 1", "week 2"]) is None
     (True, True)
+    >>> time_axis([*(f"2020-01-{day:02}" for day in range(1, 20)), "2026-01-01"]) is None
+    True
     """
     known: list[datetime] = []
     counts: list[int] = []  # of dates so far, at each period
@@ -155,7 +160,11 @@ def time_axis(texts: Sequence[str | None]) -> list[datetime] | None:
         counts.append(len(known))
     if not known or known[-1] - known[0] < timedelta(days=1):
         return None
-    after = known[-1] + (known[-1] - known[0]) / (len(known) - 1)
+    gaps = [later - earlier for earlier, later in pairwise(known)]
+    if len(gaps) >= _FEWEST_GAPS and max(gaps) > _LARGEST_GAP * (known[-1] - known[0]):
+        return None
+    # The step that is usual, unless most are none: several splits of one day.
+    after = known[-1] + (sorted(gaps)[len(gaps) // 2] or (known[-1] - known[0]) / len(gaps))
     return [*(known[max(count, 1) - 1] for count in counts), after]
 
 

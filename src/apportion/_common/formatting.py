@@ -5,6 +5,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from apportion._common import optional
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -132,9 +134,8 @@ class Table:
 
     def to_pandas(self) -> "pd.DataFrame":
         """One row per arm, indexed by its name."""
-        import pandas as pd
-
-        return pd.DataFrame(dict(self.columns())).set_index("arm")
+        frame: pd.DataFrame = optional.load("pandas", "`to_pandas`").DataFrame(dict(self.columns()))
+        return frame.set_index("arm")
 
     def __str__(self) -> str:
         columns = {name: [readable(value) for value in values] for name, values in self._printed_columns().items()}

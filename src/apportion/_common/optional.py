@@ -3,12 +3,17 @@
 *The service needs fastapi and uvicorn: pip install 'apportion[web]'.*
 """
 
+from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 from apportion.errors import ApportionError
 
-# The modules that each extra of pyproject.toml installs.
+# The modules that each extra of pyproject.toml installs. The first that brings a package is the one that is named:
+# `fast`, which is a part of `lab`, stands before it.
 EXTRAS = {
+    "fast": ("numba",),
+    "lab": ("numba", "scipy", "pandas", "xarray", "h5netcdf", "h5py"),
     "plot": ("matplotlib",),
     "web": ("fastapi", "uvicorn", "jinja2", "plotly", "python_multipart", "prometheus_client"),
     "client": ("httpx",),
@@ -17,10 +22,14 @@ EXTRAS = {
     "excel": ("openpyxl",),
     "parquet": ("pyarrow",),
     "process": ("sklearn",),
+    "mcp": ("mcp",),
+    "oidc": ("authlib", "httpx2"),
 }
 
 # What each is for, as the sentence begins.
 PURPOSES = {
+    "fast": "Compiled code",
+    "lab": "The laboratory",
     "plot": "A picture",
     "web": "The service",
     "client": "`Client`",
@@ -29,6 +38,8 @@ PURPOSES = {
     "excel": "A workbook (.xlsx)",
     "parquet": "A Parquet file",
     "process": "A Gaussian process",
+    "mcp": "`apportion mcp`",
+    "oidc": "Sign-in with a provider",
 }
 
 
@@ -75,12 +86,27 @@ def require(extra: str, what: str | None = None) -> None:
         raise MissingExtra(missing_sentence(extra, what, lacking), name=lacking[0])
 
 
-def as_missing_extra(error: ImportError) -> MissingExtra | None:
+def load(module: str, what: str | None = None) -> Any:
+    """A module of a package that may be missing; `MissingExtra` names the extra that brings it.
+
+    >>> load("math").sqrt(4.0)
+    2.0
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        missing = as_missing_extra(error, what)
+        if missing is None:
+            raise
+        raise missing from None
+
+
+def as_missing_extra(error: ImportError, what: str | None = None) -> MissingExtra | None:
     """The error as a sentence, where it is about a package that an extra brings; None where it is not."""
     if isinstance(error, MissingExtra):
         return error
     root = (error.name or "").partition(".")[0]
     for extra, names in EXTRAS.items():
         if root in names:
-            return MissingExtra(missing_sentence(extra, packages=(root,)), name=root)
+            return MissingExtra(missing_sentence(extra, what, packages=(root,)), name=root)
     return None

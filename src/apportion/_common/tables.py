@@ -78,7 +78,12 @@ def read_content(source: Source) -> FileContent:
     """What is in a file, and its name without the folder; one sentence where it cannot be read."""
     if isinstance(source, FileContent):
         return source
-    path = Path(source)
+    try:
+        path = Path(source)
+    except TypeError:
+        raise InvalidValue(
+            f"A file is needed: its path, or its content (`FileContent`); got {type(source).__name__}."
+        ) from None
     try:
         return FileContent(path.name, path.read_bytes())
     except (OSError, ValueError) as error:

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from apportion._common.distributions import digamma, erfc, zeta
 from apportion._common.validation import whole
 from apportion.model.sums import Floats
 
@@ -64,8 +65,6 @@ def level_weights(counts: Floats, theta: float) -> Floats:
     The factors beyond 256 are exp(Σ (−1)^(j−1) P_j z^j / j) with power sums P_j from the Hurwitz zeta
     function; P_2 and on are tiny, so each weight keeps its relative accuracy, also where it is 1e-60.
     """
-    from scipy.special import digamma, zeta
-
     levels = _LEVELS[theta]
     rows: Floats = _products(theta)[np.minimum(counts, _PRODUCT).astype(np.int64)]
     large = np.flatnonzero(counts > _PRODUCT)
@@ -102,8 +101,6 @@ def mixture_tail(x: Floats, weights: Floats) -> tuple[Floats, Floats]:
 
     P(χ²_{k+2} ≥ x²) = P(χ²_k ≥ x²) + (x²/2)^(k/2) exp(−x²/2) / Γ(k/2 + 1): only positive terms.
     """
-    from scipy.special import erfc
-
     degrees = weights.shape[1] - 1
     y = 0.5 * x * x
     half_levels = np.arange(degrees + 1) / 2

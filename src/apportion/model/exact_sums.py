@@ -1,5 +1,6 @@
 """The sums of `model.sums`, kept exactly over the life of a campaign: in any order, and taken back again."""
 
+import copy
 import math
 from typing import Any, Self
 
@@ -194,6 +195,12 @@ class Statistics:
     def spent(self) -> Floats:
         """The sum of the amounts with an outcome, exactly, as limbs; without forgetting."""
         return self._limbs[:, 1]
+
+    def copy(self) -> Self:
+        """The same, to go on with apart from this."""
+        found = copy.copy(self)
+        found._limbs = self._limbs.copy()
+        return found
 
     def in_order(self) -> Self:
         """This, its sums written in the one way that does not depend on the order in which outcomes came."""

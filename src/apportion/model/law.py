@@ -12,6 +12,7 @@ import numpy as np
 
 from apportion._common.compiled import generic, implements
 from apportion._common.validation import number, number_or_each, refuse, require_one_per_arm
+from apportion.errors import InvalidValue
 from apportion.model.noise import Gaussian, Noise, draw_noise, noise_family
 from apportion.model.response import best_shares, best_value
 from apportion.model.sums import Floats
@@ -231,6 +232,19 @@ def numbers_per_arm(name: str, values: Any) -> tuple[float, ...]:
     if not given:
         raise refuse(name, "a list with at least one number", given)
     return tuple(number(f"{name}[{index}]", value) for index, value in enumerate(given))
+
+
+def rows_of_numbers(name: str, rows: Any, columns: int) -> tuple[tuple[float, ...], ...]:
+    """A row of so many finite numbers for each arm."""
+    try:
+        table = np.asarray(rows, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise refuse(name, f"a row of {columns} numbers per arm", rows) from None
+    if table.ndim != 2 or table.shape[1] != columns or not len(table):
+        raise InvalidValue(f"`{name}` must be rows of {columns} numbers, one row per arm; got shape {table.shape}.")
+    if not np.isfinite(table).all():
+        raise refuse(name, "finite numbers", float(table[~np.isfinite(table)][0]))
+    return tuple(map(tuple, table.tolist()))
 
 
 def span(values: tuple[float, ...]) -> str:

@@ -140,14 +140,12 @@ class GridSums(NamedTuple):
     """The sums for a grid of exponents c and b, from which the law and the means are learned (`inference.learning`).
 
     `information` = Σ A^(2c−2b), `score` = Σ A^(c−2b)·Y and `square` = Σ A^(−2b)·Y² have a row per power of A; which
-    rows belong to c and b is said by `information_row` and its like. The other sums do not depend on them. `refine_c`
-    and `refine_b` interpolate between the exponents (`refinement`): f on the grid is refine_c·f·refine_bᵀ on a
-    finer one.
+    rows belong to c and b is said by `information_row` and its like. The other sums do not depend on them. `refine_b`
+    interpolates between the exponents b (`refinement`): f on the grid is f·refine_bᵀ on a finer one.
     """
 
     c: Floats
     b: Floats
-    refine_c: Floats
     refine_b: Floats
     count: Floats  # type: ignore[assignment]  # hides tuple.count
     resource: Floats
@@ -162,7 +160,7 @@ class GridSums(NamedTuple):
         return GridSums(*self[:GRID_FIELDS], *(values[..., arms] for values in self[GRID_FIELDS:]))
 
 
-GRID_FIELDS = 4  # of `GridSums`: what belongs to the grid and not to the arms
+GRID_FIELDS = 3  # of `GridSums`: what belongs to the grid and not to the arms
 
 
 class Grid(NamedTuple):
@@ -199,7 +197,7 @@ def _step(values: tuple[float, ...]) -> float:
 
 
 # So many points stand for one step of a grid.
-_POINTS_PER_STEP = 4
+POINTS_PER_STEP = 4
 
 
 @cache
@@ -207,7 +205,7 @@ def refinement(size: int) -> Floats:
     """The matrix that makes of values at `size` even places those at all places between, by cubics."""
     if size < 4:
         return np.eye(size)
-    places = np.arange((size - 1) * _POINTS_PER_STEP + 1) / _POINTS_PER_STEP
+    places = np.arange((size - 1) * POINTS_PER_STEP + 1) / POINTS_PER_STEP
     matrix = np.zeros((len(places), size))
     for row, place in enumerate(places):
         first = min(max(int(place) - 1, 0), size - 4)
@@ -264,8 +262,8 @@ def sums_over(kind: Any, table: Floats) -> Any:
     information, score, square = (ladder.size for ladder in kind.powers)
     powers = np.split(table[_COMMON_ROWS:], [information, information + score])
     assert len(powers[2]) == square
-    refine_c, refine_b = refinement(len(kind.c)), refinement(len(kind.b))
-    return GridSums(np.array(kind.c), np.array(kind.b), refine_c, refine_b, *table[:_COMMON_ROWS], *powers)
+    refine_b = refinement(len(kind.b))
+    return GridSums(np.array(kind.c), np.array(kind.b), refine_b, *table[:_COMMON_ROWS], *powers)
 
 
 def no_sums(kind: Any, arms: int) -> Any:

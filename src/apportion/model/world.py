@@ -30,6 +30,7 @@ from typing import Any, ClassVar, NamedTuple, dataclass_transform
 import numpy as np
 import numpy.typing as npt
 
+from apportion._common import optional
 from apportion._common.compiled import compiled, generic, implements, kernel
 from apportion._common.validation import number, refuse, shown
 from apportion.errors import InvalidValue
@@ -95,6 +96,8 @@ class World:
 
     Record: ClassVar[type]
     """The NamedTuple that compiled code sees; made from the parameters unless the subclass has its own."""
+    shows: ClassVar[str] = "returns"
+    """What comes back: "returns", or "slopes" where what is seen is how much a little more would bring."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -256,7 +259,8 @@ class Course:
         given = np.ascontiguousarray(amounts, dtype=np.float64)
         periods, arms = given.shape
         played = Played(given, np.full((periods, arms), np.nan), *(np.zeros(periods) for _ in range(3)))
-        loop = compiled(play_amounts) if given.size >= _COMPILE_FROM else play_amounts
+        quick = given.size >= _COMPILE_FROM and not optional.missing("fast")  # without, it only takes longer
+        loop = compiled(play_amounts) if quick else play_amounts
         with np.errstate(all="ignore"):  # the inverse of an amount below 1e-308 is infinite, and not needed
             loop(self._record, self.number, self._state, self._rng, self._common, played)
         self.number += periods

@@ -18,6 +18,7 @@ WORLDS: Final = {
     "Jobs": "apportion.model.neighbours",
     "Thresholds": "apportion.model.neighbours",
     "Concave": "apportion.model.neighbours",
+    "ConcaveSlopes": "apportion.model.neighbours",
     "SuccessCurves": "apportion.model.neighbours",
     "Discounted": "apportion.model.neighbours",
 }

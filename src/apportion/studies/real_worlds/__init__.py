@@ -1,5 +1,1 @@
-"""What policies earn in worlds fitted to public histories: parameters with their source, the scores, the page."""
-
-from apportion.studies.real_worlds.worlds import RealWorld, real_worlds
-
-__all__ = ["RealWorld", "real_worlds"]
+"""What policies earn in the worlds fitted to public histories: the scores, the page, the headline."""

@@ -8,6 +8,7 @@ from typing import Final
 
 from apportion._common import files
 from apportion.errors import InvalidValue
+from apportion.model.real_worlds import RealWorld, real_worlds
 from apportion.simulation.candidates import Candidate, Informed
 from apportion.studies.comparison import page as comparison_page
 from apportion.studies.comparison.run import Comparison, compare
@@ -15,7 +16,6 @@ from apportion.studies.comparison.worlds import named_policies
 from apportion.studies.concave.scores import Score
 from apportion.studies.concave.worlds import Case
 from apportion.studies.page import Block, Heading, Table, Text, markdown_table, write_page
-from apportion.studies.real_worlds.worlds import RealWorld, real_worlds
 
 CONTESTANTS: Final = (
     "Auto", "Recommended", "Matching", "Thompson", "UCB", "RiverUCB", "QuarterlyRefit", "DiscretisedCUCB",
@@ -51,8 +51,9 @@ def run_study(
         f"{name}, told" if isinstance(entry, Informed) and entry.cls.__name__ in TOLD else name: entry
         for name, entry in named_policies(names).items()
     }
+    cases = [Case(each.title, each.world, each.quarter) for each in chosen]
     return compare(
-        policies, [each.case for each in chosen], horizon={each.title: each.periods for each in chosen}, runs=runs,
+        policies, cases, horizon={each.title: each.periods for each in chosen}, runs=runs,
         seed=seed, workers=workers, path=path, command=command, on_case=on_case, timed=timed,
     )  # fmt: skip
 
@@ -86,7 +87,8 @@ def write_study(compared: Comparison, folder: Path, command: str, chosen: Sequen
         "Behind ± stands the standard error over runs. *Told* means that the policy is given c, b and every σ, which"
         " nobody has in real life; the others are told nothing. Means move as they did, smoothed; noise is Gaussian."
         " These worlds obey power laws, which is what `Auto` learns: they favour it over policies that know no shape."
-        " A quarter of `QuarterlyRefit` is 90 periods: in tables of 52 weeks or 91 days it never acts, or once."
+        " A quarter of `QuarterlyRefit` is 90 days, 13 weeks or 3 months, and 90 rows where they are not in time:"
+        " in a table of 91 days it acts once, where there are fewer rows never."
         f" Made by `{command}`; the numbers are in `{DATA}`."
     )
     first: list[Block] = [Heading("In one table"), headline(compared.scores)._replace(caption="")]

@@ -1,8 +1,8 @@
 """Worlds fitted to public histories: the parameters that the package ships, with their source; not the data.
 
 All are `Moving` worlds over the law of returns: c, b, σ per arm and a path of means, a budget of 1, returns in units
-of the mean value of the best split. Those of a history were written by `entry_of(fit_world(history), …)`; those from
-published figures stand here, with what they rest on.
+of the mean value of the best split. Those of a history were written by `FittedWorld.entry`
+(docs/tools/fit_real_worlds.py); those from published figures stand here, with what they rest on.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from apportion.inference.fitted_world import FittedWorld
 from apportion.model.law import Instance
 from apportion.model.moving import Moving
 from apportion.model.response import best_value
 from apportion.model.sums import Floats
-from apportion.studies.concave.worlds import Case
 
 FITTED: Final = Path(__file__).with_name("fitted.json")
+# How many periods a quarter of a year has, by what one of them is; others have no calendar.
+QUARTERS: Final = {"day": 90, "week": 13, "month": 3}
 # Periods of a world whose means stand still.
 STILL_PERIODS = 200
 
 
 class RealWorld(NamedTuple):
-    """A world with what it was made from; `periods` is how many the history had."""
+    """A world with what it was made from; `periods` is how many the history had, `period` what one of them is: "day",
+    "week", "month", or nothing where the rows were not in time."""
 
     key: str
     title: str
@@ -36,11 +37,12 @@ class RealWorld(NamedTuple):
     arms: tuple[str, ...]
     periods: int
     world: Moving
+    period: str = ""
 
     @property
-    def case(self) -> Case:
-        """The world under its title."""
-        return Case(self.title, self.world)
+    def quarter(self) -> int | None:
+        """How many periods a quarter of a year has; None where the world has no calendar."""
+        return QUARTERS.get(self.period)
 
 
 @functools.cache
@@ -59,28 +61,16 @@ def find_real_world(key: str) -> RealWorld | None:
     return next((each for each in real_worlds() if each.key == key), None)
 
 
-def entry_of(fitted: FittedWorld, key: str, title: str, about: str, source: str, *, every: int = 1) -> dict[str, Any]:
-    """A fitted world as it stands in the file: path at every so many periods, returns in units of the best value."""
-    path = np.array(fitted.world.path)
-    unit = float(np.mean([best_value(row, fitted.fit.c, 1.0) for row in path]))
-    knots = [*range(0, len(path) - 1, every), len(path) - 1]
-    sigma = [float(f"{level / unit:.4g}") for level in np.broadcast_to(fitted.world.sigma, len(fitted.arms))]
-    return {
-        "key": key, "title": title, "about": about, "source": source, "arms": list(fitted.arms),
-        "periods": len(path), "every": every, "c": round(fitted.fit.c, 3), "b": round(fitted.fit.b, 3),
-        "sigma": sigma, "smooth": fitted.smooth,
-        "path": [[float(f"{mean / unit:.4g}") for mean in path[at]] for at in knots],
-    }  # fmt: skip
-
-
 def _read(entry: dict[str, Any]) -> RealWorld:
     knots, periods = np.array(entry["path"]), entry["periods"]
-    places = [*range(0, periods - 1, entry["every"]), periods - 1]
-    path = np.column_stack([np.interp(np.arange(periods), places, knots[:, arm]) for arm in range(knots.shape[1])])
+    path = knots
+    if len(knots) > 1:  # one row: means at rest
+        places = [*range(0, periods - 1, entry["every"]), periods - 1]
+        path = np.column_stack([np.interp(np.arange(periods), places, means) for means in knots.T])
     base = Instance(tuple(path.mean(axis=0).tolist()), entry["b"], tuple(entry["sigma"]), entry["c"])
     key, title, about, source = (entry[name] for name in ("key", "title", "about", "source"))
     world = Moving(base, path=tuple(map(tuple, path.tolist())))
-    return RealWorld(key, title, about, source, tuple(entry["arms"]), periods, world)
+    return RealWorld(key, title, about, source, tuple(entry["arms"]), periods, world, entry["period"])
 
 
 def _still(means: Floats, b: float, c: float, noise: float) -> Moving:
