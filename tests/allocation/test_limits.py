@@ -213,7 +213,7 @@ def test_reasons_say_which_limit_holds_an_arm():
     paid = {"x": 1.0, "y": 0.1, "z": 0.2}
     said = reasons(allocator(growth=2), **paid)
     assert said["x"].endswith("%: held at twice the most it ever got (100); more next period if it keeps up.")
-    assert said["y"].endswith("%, as others are held by bounds or limits.")
+    assert said["y"].endswith("%, as x is held back.")
     assert "held at 1.5 times the most it ever got (100)" in reasons(allocator(growth=1.5), **paid)["x"]
     said = reasons(allocator(change=0.1), **paid)
     assert said["x"].endswith("%: a share moves by at most 10.0% of the budget this time.")
@@ -238,3 +238,68 @@ def test_reasons_say_which_limit_holds_an_arm():
 def test_what_is_no_limit_is_refused(option, value):
     with pytest.raises(ap.InvalidValue, match=f"`{option}` must be a number "):
         allocator(**{option: value})
+
+
+def leading(seed=3, **options):
+    """Auto that is sure of `a`, then `b`, `c` and `d`, in this order."""
+    allocator = ap.Allocator(ap.Auto(), tuple("abcd"), seed=1, **options)
+    rng = np.random.default_rng(seed)
+    for _ in range(30):
+        split = allocator.ask(1000.0)
+        rates = dict(zip("abcd", (2.0, 1.5, 1.0, 0.5)))
+        allocator.tell(
+            split.ticket,
+            {arm: rates[arm] * x + 0.3 * x**0.5 * rng.standard_normal() for arm, x in split.amounts.items() if x > 0},
+        )
+    return allocator
+
+
+def test_what_a_maximum_takes_from_the_leader_goes_to_the_next_best_arm():
+    allocator = leading()
+    free = allocator.ask(1000.0)
+    assert free.shares["a"] > 0.9
+    assert max(free.shares[arm] for arm in "bcd") < 0.02
+    allocator.bound_arm("a", maximum=0.4)
+    held = allocator.ask(1000.0)
+    assert held.shares["a"] == pytest.approx(0.4)
+    assert held.shares["b"] > 0.55
+    for arm in "cd":
+        assert free.shares[arm] * 0.9 <= held.shares[arm] < 0.02
+    assert "as a is held back" in held.reasons["b"] or "by the bounds" in held.reasons["b"]
+    allocator.bound_arm("b", maximum=0.3)
+    both = allocator.ask(1000.0)
+    assert both.shares["b"] == pytest.approx(0.3)
+    assert both.shares["c"] > 0.25
+    assert both.shares["d"] < 0.02
+
+
+def test_what_a_rule_takes_goes_to_the_best_arm_that_it_leaves_room_for():
+    split = leading(rules=["a + b <= 50%"]).ask(1000.0)
+    assert split.shares["a"] > 0.4
+    assert split.shares["a"] + split.shares["b"] == pytest.approx(0.5)
+    assert split.shares["c"] > 0.45
+    assert split.shares["d"] < 0.03
+
+
+def test_even_shares_of_many_arms_are_no_little_shares():
+    allocator = ap.Allocator(ap.Uniform(), [f"arm {index}" for index in range(100)], b=0.5, sigma=1.0)
+    split = allocator.ask(1000.0)
+    allocator.tell(split.ticket, {arm: 10.0 + index for index, arm in enumerate(split.amounts)})
+    allocator.bound_arm("arm 0", maximum=0.001)
+    assert len({round(share, 9) for arm, share in allocator.ask(1000.0).shares.items() if arm != "arm 0"}) == 1
+
+
+def test_a_law_that_is_held_stays_and_returns_are_still_followed():
+    free, held = leading(), leading()
+    held.hold_law()
+    before, mean = held.learned, held.beliefs()["a"].mean
+    assert before == free.learned
+    for period in range(20):
+        for allocator in (free, held):
+            split = allocator.ask(1000.0)
+            noise = np.random.default_rng([8, period]).standard_normal(4)
+            told = {arm: 0.5 * x + 9.0 * z * x**0.5 for (arm, x), z in zip(split.amounts.items(), noise) if x > 0}
+            allocator.tell(split.ticket, told)
+    assert (held.learned.c, held.learned.b) == (before.c, before.b)
+    assert held.beliefs()["a"].mean < mean - 0.2
+    assert (free.learned.c, free.learned.b) != (before.c, before.b)

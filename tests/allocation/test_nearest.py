@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from apportion.allocation.conflicts import Box, widening
+from apportion.allocation.conflicts import Box, conflict, widening
 from apportion.allocation.feasible import project
 from apportion.allocation.nearest import Rows, nearest
 
@@ -165,3 +165,71 @@ def test_limits_are_widened_evenly_and_no_further_than_needed(arms):
     assert nearest(centre, *narrow.within(wide, part), rows) is not None
     assert nearest(centre, *narrow.within(wide, 0.99 * part), rows) is None
     assert widening(narrow, wide, Rows(np.ones((1, arms)), np.array([1.5]), np.array([np.inf]))) is None
+
+
+def least_part(narrow, wide, rows, soft):
+    """`widening` as a linear program in the shares and t, by HiGHS."""
+    count = narrow.low.size
+    parts = [
+        (np.eye(count), narrow.high, wide.high - narrow.high),
+        (-np.eye(count), -narrow.low, narrow.low - wide.low),
+    ]
+    for each, room in ((rows, 0.0), (soft, 1.0)):
+        parts += [(each.matrix, each.most, room), (-each.matrix, -each.least, room)]
+    found = linprog(
+        np.append(np.zeros(count), 1.0),
+        A_ub=np.concatenate([np.column_stack([each, -np.broadcast_to(room, len(each))]) for each, _, room in parts]),
+        b_ub=np.concatenate([end for _, end, _ in parts]),
+        A_eq=np.append(np.ones(count), 0.0)[np.newaxis], b_eq=[1.0], bounds=[(0.0, 1.0)] * (count + 1),
+        method="highs",
+    )  # fmt: skip
+    return found.x[-1] if found.status == 0 else None
+
+
+def test_the_least_widening_is_that_of_a_linear_program():
+    rng = np.random.default_rng(20)
+    found = []
+    for _ in range(150):
+        arms, many = int(rng.integers(2, 30)), int(rng.integers(1, 6))
+        centre = rng.dirichlet(np.ones(arms))
+        width = rng.uniform(0.005, 0.05)
+        narrow = Box(np.maximum(centre - width, 0.0), np.minimum(centre + width, 1.0))
+        wide = Box(np.zeros(arms), np.minimum(narrow.high + rng.uniform(0.2, 1.0), 1.0))
+        matrix = (rng.random((many + 1, arms)) < 0.4) * 1.0
+        middle = matrix @ rng.dirichlet(np.ones(arms))
+        slack = rng.uniform(0.0, 0.1, many + 1)
+        rows = Rows(matrix[1:], (middle - slack)[1:], (middle + slack)[1:])
+        soft = Rows(matrix[:1], np.array([matrix[0] @ centre - 0.02]), np.array([matrix[0] @ centre + 0.02]))
+        part, expected = widening(narrow, wide, rows, soft), least_part(narrow, wide, rows, soft)
+        assert (part is None) == (expected is None)
+        if part is not None:
+            assert part == pytest.approx(expected, abs=1e-8)
+            found.append(part)
+    assert sum(part > 1e-6 for part in found) > 80
+    assert len(found) < 150
+
+
+def test_rules_in_the_way_are_each_needed():
+    """Of random rules that leave no split, what the error names leaves none, and without any of it there is one."""
+    rng = np.random.default_rng(21)
+    seen = 0
+    for _ in range(60):
+        arms, many = int(rng.integers(3, 12)), int(rng.integers(2, 9))
+        matrix = (rng.random((many, arms)) < 0.5) * 1.0
+        least, most = rng.uniform(0.1, 0.9, many), np.full(many, np.inf)
+        flip = rng.random(many) < 0.5
+        least, most = np.where(flip, -np.inf, least), np.where(flip, least, most)
+        rows, zeros, ones = Rows(matrix, least, most), np.zeros(arms), np.ones(arms)
+        even = np.full(arms, 1.0 / arms)
+        if nearest(even, zeros, ones, rows) is not None:
+            continue
+        seen += 1
+        texts = [f"rule {n}." for n in range(many)]
+        said = str(conflict(rows, texts, zeros, ones, [f"arm {n}" for n in range(arms)], at="of the budget"))
+        named = [n for n in range(many) if texts[n] in said]
+        assert named
+        for left_out in (None, *named):
+            kept = [n for n in named if n != left_out]
+            alone = nearest(even, zeros, ones, Rows(matrix[kept], least[kept], most[kept]))
+            assert (alone is None) == (left_out is None), (said, left_out)
+    assert seen > 15

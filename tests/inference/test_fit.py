@@ -411,7 +411,8 @@ def test_options_are_checked(options, sentence):
         ("arm,amount,outcome\na,1,2,3\n", "Row 2: 3 cells are needed; got 4."),
         ("arm,spend,outcome\na,1,2\n",
          "Row 1: one column named 'amount' is needed, or say which one is the amount (`--amount-column` on the "
-         "command line); found are arm, spend, outcome."),
+         "command line, `amount_column` over HTTP, `amount` in Python); found are arm, spend, outcome. Perhaps the "
+         "amount is 'spend'."),
         ("", "The file 'h.csv' is empty."),
     ],
 )  # fmt: skip
@@ -700,8 +701,10 @@ def test_the_command_for_machines(file, fit):
     ("arguments", "sentence"),
     [
         ((), "Row 1: columns named 'arm' and 'amount' and 'outcome' are needed, or say which ones they are "
-         "(`--arm-column`, `--amount-column`, `--outcome-column` on the command line); found are day, channel, "
-         "spend, clicks."),
+         "(such as `--arm-column` on the command line, `arm_column` over HTTP, `arm` in Python); found are day, "
+         "channel, spend, clicks. Perhaps the date is 'day', the arm is 'channel', the amount is 'spend', the "
+         "outcome is 'clicks'.\nType: --date-column day --arm-column channel --amount-column spend "
+         "--outcome-column clicks"),
         ((*NAMED, "--sigma", "mine"), "`sigma` must be one of 'auto', 'common', 'per-arm'; got 'mine'."),
         ((*NAMED, "--level", "2"), "`level` must be a number in (0, 1); got 2.0."),
         ((*NAMED, "--plot", "fit.txt"), "`--plot` must be a file that ends in .png, .svg, .pdf; got 'fit.txt'."),

@@ -1,6 +1,7 @@
 """A world from a history: what it was made with is found again; noise as the residuals have it; refusals."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -28,19 +29,28 @@ def history(c=0.7, b=0.5, periods=300, seed=1, skewed=False):
     return rows, means
 
 
-def test_the_law_and_the_moving_means_are_found_again():
-    """Error budget: tolerances are above six standard errors of this design; the seed is fixed."""
-    rows, means = history()
-    found = ap.fit_world(rows, apart="week")
-    assert found.arms == ("x", "y", "z")
-    assert found.periods == 300
-    assert found.fit.c == pytest.approx(0.7, abs=0.06)
-    assert found.fit.b == pytest.approx(0.5, abs=0.15)
-    path = np.array(found.world.path) / found.budget**found.fit.c
-    scale = 100.0 ** (0.7 - found.fit.c)  # what an error in c does to μ at the middle of the amounts
-    assert np.abs(path / scale / means - 1.0).mean() < 0.12
-    sigma = np.array(found.world.sigma) / found.budget**found.fit.b * 100.0 ** (found.fit.b - 0.5)
-    assert sigma == pytest.approx([0.5, 0.3, 0.2], rel=0.3)
+LAWS = [(0.5, 0.25), (0.7, 0.5), (0.9, 0.75), (1.0, 0.5)]
+SEEDS = range(6) if os.environ.get("APPORTION_SOAK") == "1" else range(1)
+
+
+@pytest.mark.parametrize(("c", "b"), LAWS if len(SEEDS) > 1 else LAWS[:2])
+def test_the_law_and_the_moving_means_are_found_again(c, b):
+    """Errors over six histories: c ± 0.006, b ± 0.045 (0.02 too large, 0.07 at c = 1), σ_i to 5%, means to 3%.
+
+    Error budget: each tolerance is three standard errors or more from what is measured; seeds are fixed.
+    """
+    for seed in SEEDS:
+        rows, means = history(c, b, seed=seed)
+        found = ap.fit_world(rows, apart="week")
+        assert found.arms == ("x", "y", "z")
+        assert found.periods == 300
+        assert found.fit.c == pytest.approx(c, abs=0.025)
+        assert found.fit.b == pytest.approx(b, abs=0.2)
+        # What an error in an exponent does to μ and σ at the middle of the amounts is taken out.
+        path = np.array(found.world.path) / found.budget**found.fit.c * 100.0 ** (found.fit.c - c)
+        assert np.abs(path / means - 1.0).mean() < 0.05
+        sigma = np.array(found.world.sigma) / found.budget**found.fit.b * 100.0 ** (found.fit.b - b)
+        assert sigma == pytest.approx([0.5, 0.3, 0.2], rel=0.2)
 
 
 def test_means_at_rest_are_smoothed_over_everything():

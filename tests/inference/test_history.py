@@ -29,7 +29,7 @@ def test_rows_of_one_date_and_arm_are_summed_and_that_is_said():
     assert found.observations[0].row == 2
     assert found.summary.sentences() == (
         "Rows of one date and arm were summed: 5 rows became 2.",
-        "1 row without an outcome was left out of sums whose other rows have one.",
+        "1 row without an outcome was left out of sums whose other rows have one, with its spend of 0.100.",
     )
 
 
@@ -160,8 +160,11 @@ def test_a_workbook_with_two_sheets():
     assert found.summary.sentences()[0] == "Sheet 'Data' was read; there are also 'Notes'."
     for sheet in ("data", "2", 2):
         assert read_history(book, sheet=sheet, **NAMED) == found
-    with pytest.raises(ap.InvalidValue, match=r"Row 1: columns named .* found are What, Why in sheet 'Notes'\."):
+    with pytest.raises(ap.InvalidValue, match=r"Row 1: columns named .* found are What, Why in sheet 'Notes'\.$"):
         read_history(book, sheet="Notes", **NAMED)
+    with pytest.raises(ap.InvalidValue) as error:  # what may be meant is said, to be typed
+        read_history(book)
+    assert "found are What, Why in sheet 'Notes'. Perhaps, in sheet 'Data', the " in str(error.value)
     for wrong in ("3", "0", "none"):
         with pytest.raises(ap.InvalidValue, match="`sheet` must be one of 'Notes', 'Data', or its number"):
             read_history(book, sheet=wrong, **NAMED)

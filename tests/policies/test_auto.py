@@ -30,6 +30,8 @@ from apportion.inference.past import LearnedPast
 from apportion.model.exact_sums import Statistics
 from apportion.model.sums import Grid, no_sums, observe_grid
 from apportion.policies.contract import Period, decide_now
+from apportion.studies.concave.scores import scores
+from apportion.studies.concave.worlds import CAPPED, Case, Recipe
 from apportion.studies.leaderboard.suite import SUITE
 
 SOAK = bool(os.environ.get("APPORTION_SOAK"))
@@ -62,7 +64,7 @@ def known_from(amounts, outcomes):
 @kernel
 def likelihood_and_posterior(sums, given):
     height = log_likelihood(sums, given)
-    return height, posterior_of(height, sums.c, sums.refine_c, sums.refine_b)
+    return height, posterior_of(height, sums.c, sums.refine_b)
 
 
 @pytest.mark.parametrize("given", [0.0, 0.4])
@@ -297,6 +299,27 @@ def test_a_world_that_moves_is_told_from_one_that_stands_still():
     assert found["season"].half_life > found["drift"].half_life
 
 
+def test_after_a_jump_that_it_followed_the_world_is_not_taken_for_one_at_rest():
+    """Mean of 12 runs: 25.4 ± 2.3 (20 runs); where the jump was soon forgotten it was 53 ± 4. False alarms: 1e-6."""
+    base = ap.Instance((1.0, 0.85, 0.7, 0.6, 0.4), b=0.75, sigma=tuple(np.geomspace(0.15, 0.6, 5)))
+    found = ap.simulate(
+        ap.Auto(), ap.Moving(base, jump_every=150), horizon=600, replications=12, seed=31, record=["regret"],
+        periods=1, progress=False,
+    )  # fmt: skip
+    assert found.regret.values.mean() < 40.0
+
+
+def test_arms_that_are_full_are_not_taken_for_a_world_that_moves():
+    """Caps, a season and drift: more than an even split in 30 runs of 400 periods; measured 0.039 ± 0.015 ahead.
+
+    Below its cap an arm returns in proportion, so no exponent shows it; and a leader that brings less each time it
+    leads looks as if it moved.
+    """
+    world = Recipe(CAPPED, 2.5, 8, 1.5, 0.8, 0.3, 6.0, "season + drift").world(5)
+    (found,) = scores({"Auto": ap.Auto()}, [Case("capped", world)], 30, 31, [400])
+    assert found.ahead > 0.0
+
+
 def test_one_lucky_unit_is_not_a_thousand():
     """Counts: 100 of 1000 on each arm, then a single unit that is a success."""
     past = LearnedPast(2, Learning(GRID))
@@ -331,8 +354,44 @@ def test_it_pools_below_one_half_and_divides_above(b):
     shares = sorted(allocator.ask().shares.values())
     assert shares[0] > 0.0
     if b < 0.5:
-        period = allocator.period
-        assert shares[:2] == pytest.approx([period**-1.5 / 3] * 2, rel=0.01)
+        # Of the period in which the split was made that is kept: at most a thirtieth before this one.
+        assert shares[:2] == pytest.approx([allocator.period**-1.5 / 3] * 2, rel=0.06)
+
+
+@pytest.mark.parametrize(
+    ("c", "b", "arms", "most"),
+    [(1.0, 0.2, 5, 0.05), (1.0, 0.75, 10, 0.05), (0.9, 0.4, 5, 0.05), (0.7, 0.5, 10, 0.05), (0.5, 0.2, 5, 0.05),
+     (1.0, 0.4, 10, 0.1)],
+)  # fmt: skip
+def test_after_fifty_periods_a_split_is_nearly_that_of_the_period_before(c, b, arms, most):
+    """Half of Σ|A_t − A_(t−1)| in the mean over periods 50 to 200 and 20 runs; its standard error is 0.012 at most.
+
+    Where it pools ten arms, each is tried by itself, which is a change of the whole split.
+    """
+    world = ap.Instance(tuple(np.linspace(1.0, 0.4, arms)), b=b, sigma=0.3, c=c)
+    found = ap.simulate(
+        ap.Auto(), world, horizon=200, replications=20, seed=3, record=["shares"], periods=list(range(50, 201)),
+        progress=False,
+    )  # fmt: skip
+    shares = found.dataset.shares.isel(policy=0, instance=0).transpose("replication", "period", "arm").values
+    assert 0.5 * np.abs(np.diff(shares, axis=1)).sum(axis=2).mean() < most
+
+
+def test_a_split_that_is_kept_changes_when_the_world_does():
+    """Two arms change places after 300 periods; 60 periods later the other has nearly all. Fixed seed."""
+    rng = np.random.default_rng(8)
+    allocator = ap.Allocator(ap.Auto(), ("x", "y", "z"), seed=1)
+    for period in range(360):
+        means = (1.0, 0.5, 0.4) if period < 300 else (0.3, 1.0, 0.4)
+        split = allocator.ask()
+        given = split.amounts.items()
+        allocator.tell(
+            split.ticket,
+            {arm: a * mean + 0.1 * a**0.75 * rng.standard_normal() for (arm, a), mean in zip(given, means)},
+        )
+        if period == 299:
+            assert split.shares["x"] > 0.9
+    assert allocator.ask().shares["y"] > 0.8
 
 
 def test_as_small_amounts_tell_less_it_goes_over_from_dividing_to_pooling_without_a_jump():

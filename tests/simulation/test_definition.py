@@ -285,3 +285,17 @@ def test_edited_files_are_read_or_refused(tmp_path, edits, start, length):
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_is_read_or_refused(tmp_path, text):
     assert refused_or_read(tmp_path, text)
+
+
+def test_a_real_world_goes_by_its_key_and_is_given_nothing(tmp_path):
+    from apportion.model.real_worlds import find_real_world
+
+    path = tmp_path / "sweep.toml"
+    text = '[sweep]\nname = "x"\nseed = 1\nreplications = 2\nhorizon = 10\n[[policy]]\nname = "Uniform"\n'
+    text += '[[instance]]\nworld = "nitrogen-sites"\n'
+    path.write_text(text, encoding="utf-8")
+    (plan,) = read_definition(path).plans
+    assert plan.instances == (find_real_world("nitrogen-sites").world,)
+    path.write_text(text + "b = 0.5\n", encoding="utf-8")
+    with pytest.raises(ap.errors.InvalidValue, match="given nothing: it is as it was fitted; got 'b'"):
+        read_definition(path)

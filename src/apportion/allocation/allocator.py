@@ -6,7 +6,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from apportion._common import validation
+from apportion._common import optional, validation
 from apportion.allocation import allocator_state, feasible
 from apportion.allocation.allocator_state import ReadTickets
 from apportion.allocation.arms import Arm, Arms
@@ -23,8 +23,8 @@ from apportion.allocation.outcomes import (
     read_outcomes,
     refuse_missing,
 )
-from apportion.allocation.past import exponents_of, past_for
-from apportion.allocation.room import Fitted, fit
+from apportion.allocation.past import HeldLaw, exponents_of, past_for
+from apportion.allocation.room import Fitted, fit, raised_rest, toward_best
 from apportion.allocation.rules import Rules
 from apportion.allocation.saved_state import fresh_seed
 from apportion.allocation.spendable import spendable_amounts
@@ -35,7 +35,7 @@ from apportion.inference.learned import Learned, learned, sums_for
 from apportion.inference.learner import Knowledge, Learning, knowledge
 from apportion.inference.past import LearnedPast
 from apportion.model.confidence import anytime_rho
-from apportion.model.sums import Floats
+from apportion.model.sums import MANY_ARMS, Floats
 from apportion.model.trimmed_mean import Groups, window_of
 from apportion.policies import Policy
 from apportion.policies.contract import Period, decide_now
@@ -121,7 +121,7 @@ class Allocator:
         self.seed = fresh_seed() if seed is None else validation.whole("seed", seed, low=0)
         self._rng = np.random.Generator(np.random.PCG64(self.seed))
         self._arms = Arms(arms, minimum, maximum, pinned)
-        count = len(self._arms.names)
+        count = _plain_or_fast(len(self._arms.names))
         self._limits = Limits(count, growth, change)
         self._rules = Rules(rules, self._arms.names)
         self.sigma = self._levels(getattr(policy, "sigma", None) if sigma is None else sigma)
@@ -242,22 +242,30 @@ class Allocator:
         """What `ask` would give now; nothing is changed until `commit` takes the decision in."""
         return self._decide(budget, self._past.sums())
 
+    def hold_law(self) -> None:
+        """Keep what was learned of the law as it is, and follow only the returns: for simulations from here on."""
+        if isinstance(self._past, LearnedPast):
+            self._past = HeldLaw.of(self._past)
+
     def explain(self, decision: Decision) -> Split:
         """The split of a decision, with the beliefs and reasons of today: ask before `commit`."""
         return self._explained(decision, self._past.sums())
 
     def _explained(self, decision: Decision, past: Any) -> Split:
         beliefs = self._believe(decision.arms, past, decision.indices, amounts=decision.amounts)
-        fitted, pulls = None, []
+        fitted = None
         if decision.wanted is not decision.shares:
             if self._last_fit is not None and self._last_fit[0] is decision.wanted:
                 fitted = self._last_fit[1]  # it was made just now
             else:
                 fitted = self._fit(decision.wanted, decision.budget, decision.indices)
-            for text, pull in decision.pulls:
-                if (rule := self._rules.by_text(text)) is not None:
-                    pulls.append(RulePull.of(rule, pull, decision.arms))
-        return Split(decision, self.policy, beliefs, None if fitted is None else fitted.limited, tuple(pulls))
+        pulls = self._pulls(decision.pulls, decision.arms)
+        return Split(decision, self.policy, beliefs, None if fitted is None else fitted.limited, pulls)
+
+    def _pulls(self, pulls: Sequence[tuple[str, float]], arms: Sequence[str]) -> tuple[RulePull, ...]:
+        """How hard each rule pulled at these arms."""
+        known = ((self._rules.by_text(text), pull) for text, pull in pulls)
+        return tuple(RulePull.of(rule, pull, arms) for rule, pull in known if rule is not None)
 
     def _fit(self, wanted: Floats, budget: float, active: Any) -> Fitted:
         """The wanted shares within bounds, rules and limits."""
@@ -268,6 +276,23 @@ class Allocator:
             rules = self._rules.active(names, budget)
             change = self._rules.on_change(names, budget, self._limits.previous(active))
         return fit(wanted, budget, names, low, high, limited, rules, change)
+
+    def _toward_best(self, wanted: Floats, fitted: Fitted, budget: float, active: Any, beliefs: Beliefs) -> Fitted:
+        """The same with what is over given to the likely best of the arms that are wanted little."""
+        if beliefs.c < 1.0:
+            return fitted
+        names, low, high = self._arms.bounds(active)
+        if fitted.limited is not None:
+            low, high = fitted.limited.low, fitted.limited.high
+        least, most = np.zeros(wanted.size) if low is None else low, np.ones(wanted.size) if high is None else high
+        gains = -beliefs.mean if self.minimise else beliefs.mean
+        held = np.zeros(wanted.size, dtype=bool)
+        for pull in self._pulls(fitted.pulls, names):
+            held |= pull.effect < 0.0
+        shares = toward_best(wanted, fitted.shares, least, most, gains, beliefs.spread, held)
+        if self._rules:
+            shares = self._fit(shares, budget, active).shares
+        return fitted._replace(shares=shares)
 
     def require_split(self, budget: float | None = None) -> None:
         """`Infeasible` where no split keeps the rules: of this budget, or of any where they name no amounts."""
@@ -308,6 +333,8 @@ class Allocator:
                 known = past.take(np.concatenate([active, others]))
             wanted = decide_now(self._record(active), period, known, memory, self._rng)
             fitted = self._fit(wanted, amount, active)
+            if raised_rest(wanted, fitted):  # what is taken from some arms goes to the best of the others
+                fitted = self._toward_best(wanted, fitted, amount, active, self._believe(names, past, active))
             self._last_fit = wanted, fitted
             given = self._amounts(fitted.shares, amount, low, high, names)
             after = self._rng.bit_generator.state
@@ -421,6 +448,8 @@ class Allocator:
 
     def _known(self, past: Any) -> Knowledge:
         """What is known of every arm; with a memory that was given it is worked out of the sums."""
+        if isinstance(past, Knowledge):
+            return past
         with np.errstate(all="ignore"):
             found: Knowledge = knowledge(past, self.period + 1, np.nan_to_num(per_arm(self.sigma, self._arms.names)))
         return found
@@ -438,7 +467,7 @@ class Allocator:
         arms = self._arms.with_arm(name, minimum, maximum)
         rules = self._rules.with_arm(name, arms.names)
         _require_split(arms, rules)
-        count = len(arms.names)
+        count = _plain_or_fast(len(arms.names))
         levels = NoiseLevels(self.policy, self.sigma).with_arm(name, arms.index(name), sigma, count > self._past.arms)
         if count > len(self._memory):
             # A policy made for so many arms and no more refuses here, before anything has changed.
@@ -576,6 +605,13 @@ def _require_split(arms: Arms, rules: Rules, budget: float | None = None) -> Non
     """`Infeasible` where no split of the arms that take part keeps the rules."""
     if rules and (arms.active is None or len(arms.active)):
         rules.require_split(*arms.bounds(arms.active), budget)
+
+
+def _plain_or_fast(count: int) -> int:
+    """So many arms; refused, before anything has changed, where plain Python is too slow and Numba is missing."""
+    if count >= MANY_ARMS:
+        optional.require("fast", f"A split over {MANY_ARMS} arms or more ({count} are given)")
+    return count
 
 
 def _placed(values: Floats, indices: Any, where: Floats) -> Floats:

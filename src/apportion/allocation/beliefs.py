@@ -18,6 +18,11 @@ from apportion.model.estimators import information_weighted
 from apportion.model.response import marginal_return
 from apportion.model.sums import Floats, Sums
 
+MOST_SURE_OF_MOVING = 0.8
+"""Where each arm moves by itself nobody can be surer of the best arm than this: what is said to be above 90% then
+holds in 82 to 88% of the cases (`apportion study reliability`)."""
+
+_NO_WIDTH = 1e-4  # an interval narrower than this part of the mean: of a single outcome, or of outcomes without noise
 _SMALLEST_SPREAD = float(np.finfo(np.float64).tiny)
 
 
@@ -103,6 +108,11 @@ class Beliefs(Table, Mapping[str, Belief]):
         if self._names and not np.isnan(self._sigmas).any():
             found[self.in_play] = best_probabilities(self._gain[self.in_play], self.spread[self.in_play])
         return found
+
+    @property
+    def most_sure(self) -> float:
+        """The largest chance that is told in words: all of it, unless arms were learned to move by themselves."""
+        return MOST_SURE_OF_MOVING if self.learned is not None and self.learned.fades else 1.0
 
     @property
     def in_play(self) -> NDArray[np.bool_]:
@@ -201,8 +211,13 @@ class Beliefs(Table, Mapping[str, Belief]):
 
 
 def interval(belief: Belief) -> str:
-    """'1.02 (0.91 to 1.13)': a mean with its interval, in words."""
-    if math.isnan(belief.low) or math.isinf(belief.low):
+    """'1.02 (0.91 to 1.13)': a mean with its interval, in words; without one that no digit would tell from the mean.
+
+    >>> interval(Belief(2.39790, 2.39789, 2.39791, 1.0, 1.0, 1.0, 2.4))
+    '2.398'
+    """
+    exact = belief.high - belief.low < _NO_WIDTH * abs(belief.mean)
+    if math.isnan(belief.low) or math.isinf(belief.low) or exact:
         return readable(belief.mean)
     low, mean, high = side_by_side(belief.low, belief.mean, belief.high)
     return f"{mean} ({low} to {high})"

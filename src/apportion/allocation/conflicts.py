@@ -1,19 +1,21 @@
 """What stands in the way of a split: the smallest set of rules that contradict each other; how far limits give way.
 
-Both are linear programs, solved by HiGHS (through SciPy), and only where a split was found to be impossible.
+Both only where a split was found to be impossible. A set of rules is impossible where `nearest` finds no split that
+keeps it; how far limits give way follows from what proves that.
 """
 
+import math
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from apportion.allocation.nearest import Rows
+from apportion.allocation.nearest import Rows, contradiction, excess
 from apportion.errors import Infeasible
 from apportion.model.sums import Floats
 
 _MOST_LISTED: Final = 8
-_MISSED: Final = 1e-9  # a sum of violations above this is a contradiction
+_BEYOND: Final = 1e-9  # limits give way so much more than they must, lest rounding decides
 
 
 class Box(NamedTuple):
@@ -32,23 +34,34 @@ def widening(narrow: Box, wide: Box, rows: Rows, soft: Rows | None = None) -> fl
     """The least part t of the way from the narrow to the wide box where some split keeps the rows; None: no such t.
 
     The `soft` rows give way together with the box, by t of the whole range of a share sum.
+
+    A contradiction at one t holds up to a larger one, as all ends move in proportion to t; where it ends the next is
+    looked for. A few of these lead to the least t; where rounding hides one, the rest of the way is halved.
     """
-    count = narrow.low.size
-    one = np.ones((1, count))
-    parts, ends = [], []
-    for matrix, limit, room in (
-        (np.eye(count), narrow.high, wide.high - narrow.high),
-        (-np.eye(count), -narrow.low, narrow.low - wide.low),
-        *_one_sided(rows, 0.0),
-        *(() if soft is None else _one_sided(soft, 1.0)),
-    ):
-        parts.append(np.column_stack([matrix, -np.broadcast_to(room, len(matrix))]))
-        ends.append(limit)
-    found = _linprog(
-        np.append(np.zeros(count), 1.0), A_ub=np.concatenate(parts), b_ub=np.concatenate(ends),
-        A_eq=np.column_stack([one, [0.0]]), b_eq=[1.0], bounds=[(0.0, 1.0)] * (count + 1),
-    )  # fmt: skip
-    return min(float(found.x[-1]) * (1.0 + 1e-9) + 1e-12, 1.0) if found.status == 0 else None
+
+    def at(part: float) -> tuple[Floats, Floats, Rows]:
+        loosened = None if soft is None else soft._replace(least=soft.least - part, most=soft.most + part)
+        return *narrow.within(wide, part), rows.and_(loosened)
+
+    if contradiction(*at(1.0)) is not None:
+        return None
+    low, high, factors = 0.0, 1.0, contradiction(*at(0.0))
+    if factors is None:
+        return 0.0
+    while high - low > _BEYOND:
+        here, there = excess(factors, *at(low)), excess(factors, *at(1.0))
+        end = low + (1.0 - low) * here / (here - there) + _BEYOND if here > 0.0 > there else math.nan
+        halved = not low < end < high
+        if halved:
+            end = 0.5 * (low + high)
+        found = contradiction(*at(end))
+        if found is not None:
+            low, factors = end, found
+        elif halved:
+            high = end
+        else:
+            return end
+    return high
 
 
 def conflict(
@@ -56,18 +69,29 @@ def conflict(
 ) -> Infeasible:
     """The error for rules and bounds that no split keeps: it names a set of which each member is needed for that.
 
-    The duals of the program that makes the violations small are nonzero on a set that is impossible by itself; what
-    can be left out of that set is left out, one by one.
+    What is not needed is left out in halves (QuickXplain, Junker 2004): a few dozen looks at hundreds of conditions.
     """
     items, matrix, ends = _conditions(rows, rules, low, high, names)
-    chosen = np.flatnonzero(np.abs(_violations(matrix, ends)[1]) > 1e-9)
-    if not chosen.size or _violations(matrix[chosen], ends[chosen])[0] <= _MISSED:
-        chosen = np.arange(len(items))
-    for each in chosen.tolist():
-        rest = chosen[chosen != each]
-        if _violations(matrix[rest], ends[rest])[0] > _MISSED:
-            chosen = rest
-    found = list(dict.fromkeys(items[each] for each in chosen.tolist()))
+    least = np.full(len(items), -np.inf)
+
+    def impossible(chosen: list[int]) -> bool:
+        asked = Rows(matrix[chosen], least[chosen], ends[chosen])
+        return contradiction(np.zeros(len(names)), np.ones(len(names)), asked) is not None
+
+    def needed(kept: list[int], tried: bool, rest: list[int]) -> list[int]:
+        """Those of `rest` that make what is kept impossible; `tried`: something was added to what is kept."""
+        if tried and impossible(kept):
+            return []
+        if len(rest) == 1:
+            return rest
+        first, second = rest[: len(rest) // 2], rest[len(rest) // 2 :]
+        later = needed(kept + first, True, second)
+        return needed(kept + later, bool(later), first) + later
+
+    chosen = list(range(len(items)))
+    if impossible(chosen):  # but for rounding it is: that is why this was called
+        chosen = needed([], False, chosen)
+    found = list(dict.fromkeys(items[each] for each in chosen))
     if len(found) == 1:
         return Infeasible(f"No split {at} keeps {found[0]}: change or drop it.")
     if len(found) > _MOST_LISTED:
@@ -99,28 +123,3 @@ def _conditions(
                 matrix.append(row)
                 ends.append(sign * bound)
     return items, np.array(matrix).reshape(-1, len(names)), np.array(ends)
-
-
-def _violations(matrix: Floats, ends: Floats) -> tuple[float, Floats]:
-    """The least sum of violations that a split of the whole budget can have, and the duals of the conditions."""
-    count, arms = matrix.shape
-    if not count:
-        return 0.0, np.zeros(0)
-    cost = np.append(np.zeros(arms), np.ones(count))
-    found = _linprog(
-        cost, A_ub=np.column_stack([matrix, -np.eye(count)]), b_ub=ends,
-        A_eq=np.append(np.ones(arms), np.zeros(count))[np.newaxis], b_eq=[1.0], bounds=[(0.0, None)] * (arms + count),
-    )  # fmt: skip
-    return float(found.fun), np.asarray(found.ineqlin.marginals)
-
-
-def _one_sided(rows: Rows, room: float) -> list[tuple[Floats, Floats, float]]:
-    """Rows as conditions a·x ≤ end + room·t."""
-    above, below = np.isfinite(rows.most), np.isfinite(rows.least)
-    return [(rows.matrix[above], rows.most[above], room), (-rows.matrix[below], -rows.least[below], room)]
-
-
-def _linprog(cost: Floats, **options: Any) -> Any:
-    from scipy.optimize import linprog  # heavy to import, and seldom needed
-
-    return linprog(cost, method="highs", **options)

@@ -33,7 +33,9 @@ TOLERANCE: Final = 1e-12
 
 _IMPOSSIBLE: Final = 1e-10  # a contradiction smaller than this, in shares, is rounding
 _SMALLEST_WEIGHT: Final = 1e-12  # smaller shares move as if they were this
+_COARSE_WEIGHT: Final = 1e-4  # or this, where weights that are so unlike would take too many steps
 _UNWANTED_WEIGHT: Final = 1e-6  # an arm that is wanted nothing, where the others cannot do it alone
+_FEW_STEPS: Final = 60  # for weights as they are
 _MOST_STEPS: Final = 500
 
 
@@ -81,33 +83,67 @@ def nearest(shares: Floats, low: Floats, high: Floats, rows: Rows) -> Nearest | 
     """
     wanted = shares > 0.0
     if not wanted.all():
-        found = _solve(shares, np.maximum(shares, _SMALLEST_WEIGHT), low, np.where(wanted, high, low), rows)
+        found = _weighed(shares, np.maximum(shares, _SMALLEST_WEIGHT), low, np.where(wanted, high, low), rows)
         if found is not None:
             return found
-    return _solve(shares, np.where(wanted, np.maximum(shares, _SMALLEST_WEIGHT), _UNWANTED_WEIGHT), low, high, rows)
+    weights = np.where(wanted, np.maximum(shares, _SMALLEST_WEIGHT), _UNWANTED_WEIGHT)
+    return _weighed(shares, weights, low, high, rows)
 
 
-def _solve(shares: Floats, weights: Floats, low: Floats, high: Floats, rows: Rows) -> Nearest | None:
-    matrix = np.concatenate([np.ones((1, shares.size)), rows.matrix])
+def _weighed(shares: Floats, weights: Floats, low: Floats, high: Floats, rows: Rows) -> Nearest | None:
+    """The nearest shares by these weights, or by coarser ones where that takes too many steps."""
+    found, _ = _solve(shares, weights, low, high, rows, _FEW_STEPS)
+    if found is None and weights.min() < _COARSE_WEIGHT:
+        found, _ = _solve(shares, np.maximum(weights, _COARSE_WEIGHT), low, high, rows)
+    return found
+
+
+def contradiction(low: Floats, high: Floats, rows: Rows) -> Floats | None:
+    """What proves that no split keeps the rows: a factor for the whole budget and one per row; None where one does.
+
+    The rows, added with these factors, ask for more than any shares within the bounds add up to (`excess` > 0).
+    """
+    even = np.full(low.size, 1.0 / low.size)
+    found, direction = _solve(even, even, low, high, rows)
+    return None if found is not None else direction
+
+
+def excess(factors: Floats, low: Floats, high: Floats, rows: Rows) -> float:
+    """By how much the rows, with these factors, ask for more than shares within the bounds can give."""
+    matrix, least, most = _with_budget(rows)
+    pull = factors @ matrix
+    return float(factors @ np.where(factors > 0.0, least, most) - np.maximum(pull * low, pull * high).sum())
+
+
+def _with_budget(rows: Rows) -> tuple[Floats, Floats, Floats]:
+    """The rows below one that says that shares add up to 1."""
     # Ends that no split reaches are finite here: a row never pulls towards them.
     reach = np.abs(rows.matrix).sum(axis=1) + 1.0
-    least = np.append(1.0, np.maximum(rows.least, -reach))
-    most = np.append(1.0, np.minimum(rows.most, reach))
+    matrix = np.concatenate([np.ones((1, rows.matrix.shape[1])), rows.matrix])
+    return matrix, np.append(1.0, np.maximum(rows.least, -reach)), np.append(1.0, np.minimum(rows.most, reach))
+
+
+def _solve(
+    shares: Floats, weights: Floats, low: Floats, high: Floats, rows: Rows, steps: int = _MOST_STEPS
+) -> tuple[Nearest | None, Floats]:
+    """The nearest shares, if there are any, and the last direction of the dual: without end where there are none."""
+    matrix, least, most = _with_budget(rows)
     fixed = least == most
+    direction = np.zeros(least.size)
     y = np.zeros(least.size)
-    for _ in range(_MOST_STEPS):
+    for _ in range(steps):
         plain = shares + weights * (y @ matrix)
         x = np.minimum(np.maximum(plain, low), high)
         missing = _missing(y, matrix @ x, least, most)
         if np.abs(missing).max() <= TOLERANCE:
-            return Nearest(x, y[1:])
+            return Nearest(x, y[1:]), direction
         direction = _direction(y, missing, fixed, matrix, weights, (plain > low) & (plain < high))
         step, snapped = _line_search(y, direction, plain, weights, matrix, low, high, least, most)
         if step is None:
-            return None
+            return None, direction
         y = y + step * direction
         y[snapped] = 0.0
-    return Nearest(x, y[1:]) if np.abs(missing).max() <= _IMPOSSIBLE else None
+    return (Nearest(x, y[1:]) if np.abs(missing).max() <= _IMPOSSIBLE else None), direction
 
 
 def _missing(y: Floats, value: Floats, least: Floats, most: Floats) -> Floats:

@@ -1,16 +1,38 @@
 """The past that an allocator keeps: sums as the policy reads them, or all that `Auto` learns from."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 from apportion._common import validation
-from apportion.inference.learner import Learning
+from apportion.inference.learner import FIT, Knowledge, Learning
 from apportion.inference.past import LearnedPast
 from apportion.model import trimmed_mean
 from apportion.policies import Policy
 from apportion.policies.contract import noise_exponent_for, return_exponent_for
 
 Past = trimmed_mean.Past | LearnedPast
+
+
+class HeldLaw(LearnedPast):
+    """A past whose law (c, b, σ_i, how fast returns move) stays as it was last fitted; returns are still followed.
+
+    For what is played in a simulation from today on: a fit takes as long as some hundred periods, and learns from
+    simulated outcomes what the simulation was given.
+    """
+
+    @classmethod
+    def of(cls, past: LearnedPast) -> Self:
+        """The same past, held from now on; the other one must not be used any more."""
+        past.sums()  # so that there is a fit
+        held = cls.__new__(cls)
+        vars(held).update(vars(past))
+        return held
+
+    def _learn(self) -> Knowledge:
+        clock = self._learner.clock
+        if clock[FIT] > 0 and (due := self._due(self._last())):
+            clock[FIT] = due  # as if it had been made
+        return super()._learn()
 
 
 def past_for(

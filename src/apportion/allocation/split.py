@@ -50,8 +50,6 @@ class Split(Table):
 
     date: str | None = None
     """The date of the period, in a campaign."""
-    most_sure: float = 1.0
-    """The largest chance that reasons tell: less where the data are in doubt."""
     unit: str | None = None
     """What the budget is counted in, in a campaign."""
 
@@ -69,6 +67,8 @@ class Split(Table):
         """Earlier tickets of a campaign that nothing was recorded of when this one was issued."""
         self.beliefs = beliefs
         """What was believed when the split was made."""
+        self.most_sure = beliefs.most_sure
+        """The largest chance that reasons tell: of a campaign whose data are in doubt, less."""
         self._decision = decision
         self._policy = policy
         self._pulls = pulls
@@ -116,24 +116,31 @@ class Split(Table):
             return bool(share <= low[index] + ROUNDING if up else share >= high[index] - ROUNDING)
 
         held = limited is not None and limited.hold(self._decision.shares)
+        sign = 1.0 if up else -1.0
+        own = max(self._pulls, key=lambda pull: sign * float(pull.effect[index]), default=None)
+        own = own if own is not None and sign * float(own.effect[index]) > 0.0 else None
         if limited is not None and (held or self._pulls):
             if at(limited.bounds):
                 return f"{moved} by the bounds."
             if limited.growth is not None and not up and share >= limited.capped[index] - ROUNDING:
-                return f"{moved}{self._held(share, limited.growth, float(limited.largest[index]))}"
+                return f"{moved}{self._held(share, limited.growth, float(limited.largest[index]), own)}"
             if limited.change is not None and at((limited.low, limited.high)):
                 return f"{moved}: a share moves by at most {percent(limited.change)} of the budget this time."
-        sign = 1.0 if up else -1.0
-        own = max(self._pulls, key=lambda pull: sign * float(pull.effect[index]), default=None)
-        if own is not None and sign * float(own.effect[index]) > 0.0:
+        if own is not None:
             return f"Would get {percent(wanted)}: {'raised' if up else 'limited'} by {own.shown}."
         if self._pulls:
             strongest = max(self._pulls, key=lambda pull: float((-sign * pull.effect).max()))
             return f"{moved}, as others are held by {strongest.shown}."
-        return f"{moved}, as others are held by bounds or limits." if held else f"{moved} by the bounds."
+        return f"{moved}, as {self._most_held(sign)}." if held else f"{moved} by the bounds."
 
-    def _held(self, share: float, growth: float, largest: float) -> str:
-        """The limit on growth in words, for an arm that it holds."""
+    def _most_held(self, sign: float) -> str:
+        """The arm whose limit moved the others most, in words: its own reason says which one that is."""
+        moved = sign * (self._decision.wanted - self._decision.shares)
+        name = self._decision.arms[int(moved.argmax())]
+        return f"{name} is held back" if sign > 0.0 else f"{name} has to get more"
+
+    def _held(self, share: float, growth: float, largest: float, rule: RulePull | None) -> str:
+        """The limit on growth in words, for an arm that it holds; a rule may hold it, too."""
         even = 1.0 / len(self._decision.arms)
         times = "twice" if growth == 2.0 else f"{growth:g} times"
         most = f"{times} the most it ever got ({self._money(largest)})"
@@ -141,9 +148,10 @@ class Split(Table):
             return f"; more than {most}, as the bounds leave no other way."
         if largest == 0.0:
             return ": held at an even share until it has an outcome."
+        also = "" if rule is None else f", and by {rule.shown}"
         if growth * largest <= even * self.budget:
-            return f": held at an even share, as it never got more than {self._money(largest)}."
-        return f": held at {most}; more next period if it keeps up."
+            return f": held at an even share, as it never got more than {self._money(largest)}{also}."
+        return f": held at {most}{also or '; more next period if it keeps up'}."
 
     def _money(self, amount: float) -> str:
         return f"{readable(amount)} {self.unit}" if self.unit else readable(amount)
@@ -179,7 +187,7 @@ class Split(Table):
         if wanted >= TESTED_SHARE:
             return text + ": testing this one again."
         if wanted < WATCHED_SHARE:
-            return text + (": a small share keeps watching it." if share < WATCHED_SHARE else ".")
+            return text + (": a small amount keeps testing it." if share < WATCHED_SHARE else ".")
         return text + (": kept in to be sure." if probability < UNLIKELY else ": worth a closer look.")
 
     def _little_for_leader(self, index: int) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from apportion._common import optional
 from apportion.allocation.nearest import Rows
 from apportion.model.sums import Floats
 
@@ -73,8 +74,8 @@ def _nearest_whole(counts: Any, total: int, low: Floats, high: Floats, rows: Row
 
     Unknown are the moves up and down of each arm, and what each row is missed by.
     """
-    from scipy.optimize import Bounds, LinearConstraint, milp  # heavy to import, and seldom needed
-
+    # Heavy to import, and seldom needed.
+    solver = optional.load("scipy.optimize", "Whole units that keep rules which overlap")
     arms, many = counts.size, len(rows.least)
     now = rows.matrix @ counts
     slack = np.eye(many)
@@ -82,13 +83,13 @@ def _nearest_whole(counts: Any, total: int, low: Floats, high: Floats, rows: Row
     even = np.concatenate([np.ones(arms), -np.ones(arms), np.zeros(2 * many)])
     room = np.concatenate([np.maximum(high - counts, 0.0), np.maximum(counts - low, 0.0), np.full(2 * many, np.inf)])
     cost = np.concatenate([np.ones(2 * arms), np.full(2 * many, 1000.0)])
-    found = milp(
+    found = solver.milp(
         cost,
         integrality=np.concatenate([np.ones(2 * arms), np.zeros(2 * many)]),
-        bounds=Bounds(np.zeros(cost.size), np.where(room < np.inf, room, np.inf)),
+        bounds=solver.Bounds(np.zeros(cost.size), np.where(room < np.inf, room, np.inf)),
         constraints=[
-            LinearConstraint(matrix, rows.least - now, rows.most - now),
-            LinearConstraint(even[np.newaxis], total - counts.sum(), total - counts.sum()),
+            solver.LinearConstraint(matrix, rows.least - now, rows.most - now),
+            solver.LinearConstraint(even[np.newaxis], total - counts.sum(), total - counts.sum()),
         ],
         options={"time_limit": _SECONDS},
     )

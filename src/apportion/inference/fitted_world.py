@@ -24,6 +24,7 @@ from apportion.model.empirical_noise import Empirical
 from apportion.model.law import Instance
 from apportion.model.moving import Moving
 from apportion.model.noise import Gaussian
+from apportion.model.response import best_value
 from apportion.model.sums import Floats
 
 # Bandwidths that are tried, in periods; the last one is no movement at all.
@@ -45,6 +46,21 @@ class FittedWorld(NamedTuple):
     smooth: float
     periods: int
     fit: NoiseFit
+
+    def entry(self, key: str, title: str, about: str, source: str, *, every: int = 1) -> dict[str, Any]:
+        """The world as it stands in the file of real worlds: its path at every so many periods, returns in units of
+        the mean value of the best split."""
+        path = np.array(self.world.path)
+        unit = float(np.mean([best_value(row, self.fit.c, 1.0) for row in path]))
+        still = self.smooth >= BANDWIDTHS[-1]
+        knots = [0] if still else [*range(0, len(path) - 1, every), len(path) - 1]
+        sigma = [float(f"{level / unit:.4g}") for level in np.broadcast_to(self.world.sigma, len(self.arms))]
+        return {
+            "key": key, "title": title, "about": about, "source": source, "arms": list(self.arms),
+            "periods": len(path), "every": every, "c": round(self.fit.c, 3), "b": round(self.fit.b, 3),
+            "sigma": sigma, "smooth": self.smooth,
+            "path": [[float(f"{mean / unit:.4g}") for mean in path[at]] for at in knots],
+        }  # fmt: skip
 
 
 def world_from_history(history: Any, **options: Any) -> Moving:

@@ -28,13 +28,17 @@ from apportion.inference.movement import (
     STILL,
     Filters,
     bank_of_laws,
+    bank_of_rivals,
     bank_of_steps,
     log_weights,
+    margins_of_movement,
     mixture,
     motion_of,
     restart,
+    still_advantage,
     take_in,
     weights_of,
+    with_best_noise,
 )
 from apportion.inference.response_curves import believed, fit_curves
 from apportion.model.sums import (
@@ -69,6 +73,12 @@ _LEAST_COUNT_VARIANCE = 0.1
 _PRIOR_RATE = 0.25
 # Before the last periods are taken in, means are believed to differ at least by this part of them.
 _LEAST_PRIOR_SPREAD = 0.3
+# Movement at another c is looked for where the budget was divided, no arm having more than this part of it: what tiny
+# amounts bring says little of c, and errors in b would be taken for it. There are several, so each is less probable.
+_LARGEST_DIVIDED_PART, _RIVALS_HANDICAP = 0.8, 2.3
+# The same for arms that are full at some part of the budget; where they are, each arm still gets this part of an even
+# share.
+_CAPS_HANDICAP, _LEAST_AIM = 2.3, 0.03
 _FADE = 0.5 ** (1.0 / SCORE_HALF_LIFE)
 _SMALLEST = 1e-300
 
@@ -83,9 +93,9 @@ class Learner(NamedTuple):
     grid: GridSums
     filters: Filters
     laws: Filters
+    rivals: Filters
     laws_c: Floats
     laws_b: Floats
-    refine_c: Floats
     refine_b: Floats
     amounts: Floats
     outcomes: Floats
@@ -132,8 +142,9 @@ class Learning(NamedTuple):
         given = np.zeros(arms)
         given[:] = self.sigma if len(self.sigma) > 1 else self.sigma[0] if self.sigma else 0.0
         return Learner(
-            grid, bank_of_steps(self.moving, arms), bank_of_laws(laws_c, laws_b, arms), laws_c, laws_b,
-            refinement(len(laws_c)), refinement(len(laws_b)), np.zeros((rows, arms)),
+            grid, bank_of_steps(self.moving, arms), bank_of_laws(laws_c, laws_b, arms),
+            bank_of_rivals(laws_c if self.moving else laws_c[:1], arms), laws_c, laws_b,
+            refinement(len(laws_b)), np.zeros((rows, arms)),
             np.full((rows, arms), np.nan), given, np.zeros(arms), np.zeros(arms), _law_before(self.grid),
             np.zeros(4, dtype=np.int64),
         )  # fmt: skip
@@ -170,18 +181,40 @@ def catch_up(learner: Any, number: int) -> None:
         learner.clock[:] = 0
         learner.filters.known[:] = 0.0
         forget(learner.grid)
-    while learner.clock[DONE] < number - 1:
-        period = learner.clock[DONE] + 1
-        learner.clock[DONE] = period
-        if period >= learner.clock[NEXT]:
-            fit(learner, period)
+    clock = learner.clock
+    while clock[DONE] < number - 1:
+        done, last = clock[DONE], min(number - 1, clock[NEXT] - 1)
+        clock[DONE] = max(last, done + 1)
+        if last > done:
+            run(learner, learner.filters, done + 1, last, _FADE)
         else:
-            run(learner, learner.filters, period, period, _FADE)
-    if learner.clock[PRESENT] < number:
-        learner.clock[PRESENT] = number
-        row = number % len(learner.amounts)
-        learner.amounts[row] = 0.0
-        learner.outcomes[row] = np.nan
+            fit(learner, done + 1)
+    make_room(learner.amounts, learner.outcomes, learner.clock, number)
+
+
+@kernel
+def make_room(amounts: Any, outcomes: Any, clock: Any, number: int) -> None:
+    """Clear the row of a period that begins."""
+    if clock[PRESENT] < number:
+        clock[PRESENT] = number
+        row = number % len(amounts)
+        for arm in range(amounts.shape[1]):
+            amounts[row, arm], outcomes[row, arm] = 0.0, np.nan
+
+
+@generic
+def expect(sums: Any, number: int) -> None:
+    """Be ready for the outcomes of period `number`; what came before is taken in when it is asked for."""
+
+
+@implements(expect, Learner)
+def _expect_outcomes(learner: Any, number: int) -> None:
+    make_room(learner.amounts, learner.outcomes, learner.clock, number)
+
+
+@implements(expect, GridSums)
+def _always_ready(sums: Any, number: int) -> None:
+    return
 
 
 @implements(observe, Learner)
@@ -216,24 +249,90 @@ def fit_from_sums(learner: Any, period: int) -> None:
     filters, first = learner.filters, max(period - recent, 0) + 1
     begin(learner, filters)
     run(learner, filters, first, period, _FADE)
-    weights = log_weights(filters, period)
-    best = np.argmax(weights)
+    best = np.argmax(log_weights(filters, period))
+    q_common, q_own, misfit, seen = (
+        filters.q_common[best, 0],
+        filters.q_own[best, 0],
+        filters.misfit[best],
+        filters.seen,
+    )
+    lately, ever = margins_of_movement(filters, period)
+    full, ahead = -1, -math.inf
+    if len(learner.rivals.score) > 0 and largest_part(learner.amounts, first, period) < _LARGEST_DIVIDED_PART:
+        rivals = learner.rivals
+        winner, margin, full, ahead = best_rivals(learner, first, period)
+        if best == 0 and margin > 0.0:
+            q_common, q_own, misfit, seen = 0.0, rivals.q_own[winner, 0], rivals.misfit[winner], rivals.seen
+        ever = max(ever, margin)
+    moves = lately > 0.0 or ever > 0.0
     counts = learner.grid.fractions.sum() == 0.0
     gain, faded = fit_curves(
         learner.amounts, learner.outcomes, first, period, law[C], law[B], learner.sigma, counts, _FADE, learner.aim
     )
-    curved = best == 0 or faded > weights[best] - weights[0]
-    curved = curved and len(learner.grid.c) > 1  # an exponent that is given stays given
+    # An exponent that is given stays given.
+    curved = len(learner.grid.c) > 1 and (not moves or (faded > lately and gain > ever))
     law[CURVED] = believed(gain) if curved else 0.0
-    if best > 0 and not law[CURVED] > 0.0:
+    over = ahead - max(ever, gain if curved else 0.0, 0.0)
+    if over > 0.0 and law[C] == 1.0:  # where returns diminish, that explains what a cap would
+        law[CURVED] = believed(over)
+        fill_up_to(learner.rivals.cap[full, 0], learner.rivals.mean[full], learner.aim)
+    if moves and not law[CURVED] > 0.0:
         if not learner.given[0] > 0.0:
-            correct_noise(learner.sigma, filters.misfit[best], filters.seen)
-        fit_moving_law(learner, filters.q_common[best, 0], filters.q_own[best, 0], first, period)
+            correct_noise(learner.sigma, misfit, seen)
+        fit_moving_law(learner, q_common, q_own, first, period)
         begin(learner, filters)
         run(learner, filters, first, period, _FADE)
         still = learner.sigma.copy()
         read_off(learner.grid, law[C], law[B], still, means, variances, learner.sigma)
     set_still(filters, learner.grid.count, means, variances, recent)
+
+
+@large_kernel
+def best_rivals(learner: Any, first: int, last: int) -> tuple[int, float, int, float]:
+    """What else foresaw the last periods best, and how far it is ahead of the still world: two rivals and margins.
+
+    The first is a kind of movement at any c. A policy that follows a jump keeps the arms' returns per unit alike, so
+    that sums of two worlds look like one at rest whose returns are proportional; only another c shows that it moved.
+    The second is that arms are full at a part of the budget. Shares of a leader above it and of others far below
+    look like returns in proportion, and a leader that seems to bring less each time it leads, like movement.
+    """
+    rivals, filters = learner.rivals, learner.filters
+    rivals.b[:, 0] = learner.law[B]
+    begin(learner, rivals)
+    run(learner, rivals, first, last, _FADE)
+    heights = with_best_noise(rivals.whole[:, 0], rivals.whole[:, 1], rivals.whole[0, 2])
+    still = with_best_noise(filters.whole[:1, 0], filters.whole[:1, 1], filters.whole[0, 2])
+    moving, full = -1, -1
+    for index in range(len(heights)):
+        if rivals.cap[index, 0] < 1.0:
+            full = index if full < 0 or heights[index] > heights[full] else full
+        else:
+            moving = index if moving < 0 or heights[index] > heights[moving] else moving
+    base = still[0] + still_advantage(last)
+    return moving, heights[moving] - base - _RIVALS_HANDICAP, full, heights[full] - base - _CAPS_HANDICAP
+
+
+@kernel
+def fill_up_to(cap: float, means: Any, aim: Any) -> None:
+    """Write the best split of a budget of 1 where no arm can use more than `cap`: the best first, each up to it."""
+    left = 1.0
+    aim[:] = _LEAST_AIM / len(aim)
+    for arm in np.argsort(-means, kind="mergesort"):
+        if means[arm] > 0.0:
+            aim[arm] += min(cap, left)
+            left -= min(cap, left)
+    aim[:] /= aim.sum()
+
+
+@kernel
+def largest_part(amounts: Any, first: int, last: int) -> float:
+    """What the arm that got most in each of some periods got of all that was spent in them."""
+    largest, total = 0.0, 0.0
+    for period in range(first, last + 1):
+        row = amounts[period % len(amounts)]
+        largest += row.max()
+        total += row.sum()
+    return largest / max(total, _SMALLEST)
 
 
 @large_kernel
@@ -250,8 +349,9 @@ def begin(learner: Any, filters: Any) -> None:
     typical = typical_amounts_of(learner.grid)
     means, variances, sigma, levels = np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms)
     for index in range(len(filters.mean)):
-        if index == 0 or len(all_c) > 1:
-            c, b = all_c[min(index, len(all_c) - 1), 0], all_b[min(index, len(all_b) - 1), 0]
+        own = min(index, len(all_c) - 1)
+        if index == 0 or all_c[own, 0] != all_c[own - 1, 0] or all_b[own, 0] != all_b[own - 1, 0]:
+            c, b = all_c[own, 0], all_b[own, 0]
             for arm in range(arms):
                 levels[arm] = learner.sigma[arm] * typical[arm] ** (law[B] - b)
             read_off(learner.grid, c, b, levels, means, variances, sigma)
@@ -292,7 +392,6 @@ def fit_moving_law(learner: Any, q_common: float, q_own: float, first: int, last
         height,
         learner.laws_c,
         learner.laws_b,
-        learner.refine_c,
         learner.refine_b,
         _MOVING_BENT_BELOW,
         _MOVING_PROPORTIONAL_ABOVE,
@@ -346,7 +445,7 @@ def correct_noise(sigma: Any, misfit: Any, seen: Any) -> None:
 def run(learner: Any, filters: Any, first: int, last: int, fade: float) -> None:
     """Take periods into a bank of filters; see `take_in`."""
     all_amounts, all_outcomes, sigma = learner.amounts, learner.outcomes, learner.sigma
-    c, b = filters.c, filters.b
+    c, b, cap = filters.c, filters.b, filters.cap
     rows, arms = all_amounts.shape
     laws = len(b)
     response, noise, level = np.empty((laws, arms)), np.empty((laws, arms)), np.empty((laws, arms))
@@ -359,9 +458,10 @@ def run(learner: Any, filters: Any, first: int, last: int, fade: float) -> None:
     counts = learner.grid.fractions.sum() == 0.0
     for period in range(first, last + 1):
         amounts, outcomes = all_amounts[period % rows].copy(), all_outcomes[period % rows].copy()
+        budget = amounts.sum() if amounts.sum() > 0.0 else 1.0
         outcomes[amounts <= 0.0] = np.nan
         amounts[np.isnan(outcomes)] = 1.0
-        powers_at(amounts, c, b, level, response, noise)
+        powers_at(amounts, c, b, budget * cap, level, response, noise)
         if counts:
             for law in range(laws):
                 mean = filters.mean[law]
@@ -371,21 +471,29 @@ def run(learner: Any, filters: Any, first: int, last: int, fade: float) -> None:
 
 
 @kernel
-def powers_at(amounts: Any, c: Any, b: Any, level: Any, response: Any, noise: Any) -> None:
-    """Write A^c and the variance (σ·A^b)² of every law, (laws, arms); c and b are (laws, 1), σ is `level`."""
+def powers_at(amounts: Any, c: Any, b: Any, cap: Any, level: Any, response: Any, noise: Any) -> None:
+    """Write A^c, with A at most the cap, and the variance (σ·A^b)² of every law, (laws, arms).
+
+    c, b and the caps are (laws, 1), σ is `level`.
+    """
     logs = np.log(amounts)
-    response[:, :] = np.exp(c * logs)
+    response[:, :] = np.exp(c * np.minimum(logs, np.log(cap)))
     noise[:, :] = level * level * np.exp(2.0 * b * logs) + _SMALLEST
 
 
 @when_compiled(powers_at)
-def _powers_by_loops(amounts: Any, c: Any, b: Any, level: Any, response: Any, noise: Any) -> None:
+def _powers_by_loops(amounts: Any, c: Any, b: Any, cap: Any, level: Any, response: Any, noise: Any) -> None:
     """`powers_at`, amount by amount."""
     for arm in range(len(amounts)):
-        log = math.log(amounts[arm])
+        log, power, square = math.log(amounts[arm]), 0.0, 0.0
         for law in range(len(c)):
-            response[law, arm] = amounts[arm] if c[law, 0] == 1.0 else math.exp(c[law, 0] * log)
-            noise[law, arm] = level[law, arm] * level[law, arm] * math.exp(2.0 * b[law, 0] * log) + _SMALLEST
+            if law == 0 or c[law, 0] != c[law - 1, 0] or cap[law, 0] != cap[law - 1, 0]:
+                least = min(amounts[arm], cap[law, 0])
+                power = least if c[law, 0] == 1.0 else math.exp(c[law, 0] * math.log(least))
+            if law == 0 or b[law, 0] != b[law - 1, 0]:
+                square = math.exp(2.0 * b[law, 0] * log)
+            response[law, arm] = power
+            noise[law, arm] = level[law, arm] * level[law, arm] * square + _SMALLEST
 
 
 class Knowledge(NamedTuple):
@@ -422,6 +530,11 @@ def knowledge(sums: Any, number: int, given: Any) -> Any:
 @implements(knowledge, Knowledge)
 def _of_itself(known: Any, number: int, given: Any) -> Any:
     return known
+
+
+@implements(expect, Knowledge)
+def _is_known(known: Any, number: int) -> None:
+    return
 
 
 @implements(knowledge, Learner)

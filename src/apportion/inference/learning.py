@@ -12,8 +12,8 @@ arm whose first outcome was lucky, and which so got more afterwards, would seem 
 that does not last would be taken for returns that diminish.
 
 Half of the prior is on c = 1, half even over c < 1; b is even over [0, 1]: returns are taken as proportional until
-the outcomes reject it. Between the exponents ℓ is interpolated by cubics. Where σ is given, the third term is
-−½·SS_i/σ_i².
+the outcomes reject it. Between the exponents ℓ is interpolated, in b by cubics and in c by parabolas. Where σ is
+given, the third term is −½·SS_i/σ_i².
 
 Where this fails: it is a Gaussian likelihood, so with heavy tails the intervals are too narrow; where all amounts are
 alike b and c are not identified, and the posterior stays as the prior is; means that move bend the returns and widen
@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from apportion._common.compiled import kernel, large_kernel, when_compiled
-from apportion.model.sums import information_row, score_row, square_row
+from apportion.model.sums import POINTS_PER_STEP, information_row, score_row, square_row
 
 RETURN_EXPONENTS = tuple(index / 10.0 for index in range(3, 11))
 """The values of c that sums are kept for."""
@@ -48,6 +48,8 @@ _MOST_ARMS = 2000
 # A log density this far above the largest on the grid comes from the cubic alone; more would overflow.
 _HIGHEST_RISE = 50.0
 _LARGEST_HEIGHT = 1e12
+# Between fewer exponents than this nothing is interpolated.
+_FEWEST_REFINED = 4
 # Between these probabilities of c = 1 the exponents go over from one belief to the other: no split jumps.
 _BENT_BELOW, _PROPORTIONAL_ABOVE = 0.1, 0.3
 
@@ -222,7 +224,6 @@ def fit_law(sums: Any, given: Any, law: Any) -> None:
         log_likelihood(sums, given),
         sums.c,
         sums.b,
-        sums.refine_c,
         sums.refine_b,
         _BENT_BELOW,
         _PROPORTIONAL_ABOVE,
@@ -231,12 +232,12 @@ def fit_law(sums: Any, given: Any, law: Any) -> None:
 
 
 @kernel
-def posterior_of(height: Any, c: Any, refine_c: Any, refine_b: Any) -> Any:
+def posterior_of(height: Any, c: Any, refine_b: Any) -> Any:
     """The posterior over the refined grid for log-likelihoods on the grid, adding up to 1.
 
     The last c is the paper's, if it is 1: it has half of the prior.
     """
-    posterior = np.exp(np.minimum(refine_c @ height @ refine_b.T - height.max(), _HIGHEST_RISE))
+    posterior = np.exp(np.minimum(between_c(height @ refine_b.T) - height.max(), _HIGHEST_RISE))
     if posterior.shape[1] > 1:
         posterior[:, 0] *= 0.5
         posterior[:, -1] *= 0.5
@@ -245,28 +246,50 @@ def posterior_of(height: Any, c: Any, refine_c: Any, refine_b: Any) -> Any:
     return posterior / posterior.sum()
 
 
+@kernel
+def between_c(height: Any) -> Any:
+    """`height`, (c, b), at the places between its rows too: by parabolas, each as flat as its neighbours allow.
+
+    ℓ may fall by thousands from one c to the next and then hardly at all. A cubic swings there, and its overshoot
+    would be taken for a c between the two. Of the second differences at both ends of a step the smaller is taken; at
+    the largest c they are taken to go on shrinking as they do before it.
+    """
+    size = len(height)
+    if size < _FEWEST_REFINED:
+        return height
+    found = np.empty(((size - 1) * POINTS_PER_STEP + 1, height.shape[1]))
+    bend = np.zeros(height.shape)
+    bend[1 : size - 1] = height[2:] - 2.0 * height[1 : size - 1] + height[: size - 2]
+    bend[0] = bend[1]
+    last, before = bend[size - 2], bend[size - 3]
+    bend[size - 1] = last * np.minimum(np.maximum(last / np.where(before == 0.0, -1.0, before), 0.0), 1.0)
+    low, high = np.minimum(bend[: size - 1], bend[1:]), np.maximum(bend[: size - 1], bend[1:])
+    bent = np.maximum(low, 0.0) + np.minimum(high, 0.0)
+    for point in range(POINTS_PER_STEP):
+        part = point / POINTS_PER_STEP
+        line = (1.0 - part) * height[: size - 1] + part * height[1:]
+        found[point : (size - 1) * POINTS_PER_STEP : POINTS_PER_STEP] = line - 0.5 * part * (1.0 - part) * bent
+    found[(size - 1) * POINTS_PER_STEP] = height[size - 1]
+    return found
+
+
 @when_compiled(posterior_of)
-def _posterior_by_loops(height: Any, c: Any, refine_c: Any, refine_b: Any) -> Any:
+def _posterior_by_loops(height: Any, c: Any, refine_b: Any) -> Any:
     """`posterior_of`, point by point."""
-    rows, columns = len(refine_c), len(refine_b)
+    sizes, columns = height.shape, len(refine_b)
     largest, total = height[0, 0], 0.0
-    for c_index in range(height.shape[0]):
-        for b_index in range(height.shape[1]):
+    finer, refined = np.zeros((sizes[0], columns)), np.ascontiguousarray(refine_b.T)
+    for c_index in range(sizes[0]):
+        for b_index in range(sizes[1]):
             largest = max(largest, height[c_index, b_index])
-    half, posterior = np.zeros((rows, height.shape[1])), np.empty((rows, columns))
-    refined, log_density = np.ascontiguousarray(refine_b.T), np.empty(columns)
-    for row in range(rows):
-        for c_index in range(height.shape[0]):
-            if refine_c[row, c_index] != 0.0:
-                for b_index in range(height.shape[1]):
-                    half[row, b_index] += refine_c[row, c_index] * height[c_index, b_index]
-        part = 1.0 / (rows - 1.0) if 1 < rows != row + 1 and c[-1] == 1.0 else 1.0
-        log_density[:] = -largest
-        for b_index in range(height.shape[1]):
             for column in range(columns):
-                log_density[column] += refined[b_index, column] * half[row, b_index]
+                finer[c_index, column] += refined[b_index, column] * height[c_index, b_index]
+    posterior = between_c(finer)
+    rows = len(posterior)
+    for row in range(rows):
+        part = 1.0 / (rows - 1.0) if 1 < rows != row + 1 and c[-1] == 1.0 else 1.0
         for column in range(columns):
-            value = log_density[column]
+            value = posterior[row, column] - largest
             end = columns > 1 and (column == 0 or column == columns - 1)
             posterior[row, column] = part * (0.5 if end else 1.0) * math.exp(min(value, _HIGHEST_RISE))
             total += posterior[row, column]
@@ -277,7 +300,7 @@ def _posterior_by_loops(height: Any, c: Any, refine_c: Any, refine_b: Any) -> An
 
 
 @large_kernel
-def summarise(height: Any, c: Any, b: Any, refine_c: Any, refine_b: Any, low: float, high: float, law: Any) -> None:
+def summarise(height: Any, c: Any, b: Any, refine_b: Any, low: float, high: float, law: Any) -> None:
     """Write the law for log-likelihoods on a grid of c and b; `C`, `B` and the others are the indices of `law`.
 
     Where P(c = 1) is above `high` the law is the mean of b with c = 1, below `low` the means of both with c < 1, and
@@ -287,7 +310,7 @@ def summarise(height: Any, c: Any, b: Any, refine_c: Any, refine_b: Any, low: fl
         for b_index in range(len(b)):
             if not abs(height[c_index, b_index]) < _LARGEST_HEIGHT:
                 height[c_index, b_index] = -_LARGEST_HEIGHT
-    posterior = posterior_of(height, c, refine_c, refine_b)
+    posterior = posterior_of(height, c, refine_b)
     rows, columns = posterior.shape
     c_step, b_step = (c[-1] - c[0]) / max(rows - 1, 1), (b[-1] - b[0]) / max(columns - 1, 1)
     of_c, of_b = posterior.sum(axis=1), posterior.sum(axis=0)

@@ -11,7 +11,8 @@ in keeps that form exactly (Woodbury). A common step adds a second direction, q_
 explains most of both is kept, and the rest becomes each arm's own.
 
 Filters are scored by how probable they held the outcomes of each period just before, with tails as heavy as those
-of Student's law, 3 degrees of freedom: an outlier must not decide. Old periods count less, by half after 60.
+of Student's law, 3 degrees of freedom: an outlier must not decide. Old periods count less, by half after 60, so that
+it is seen how the world moves now; but a world that stands still must explain all of the last periods too.
 """
 
 import math
@@ -24,6 +25,10 @@ from apportion.model.sums import Floats
 
 COMMON_STEPS = (0.0, 0.03, 0.3)
 OWN_STEPS = (0.0, 0.015, 0.05, 0.15)
+RIVAL_STEPS = (0.015, 0.05)
+# What arms may be full at, as parts of the budget of a period, where movement of such steps goes with it.
+CAPS = (0.12, 0.18, 0.27, 0.4, 0.6)
+CAPPED_STEPS = (0.0, 0.03)
 # After so many periods a score counts half.
 SCORE_HALF_LIFE = 60.0
 # A world that stands still is taken for more probable than each kind of movement, by so much in the logarithm; and by
@@ -53,14 +58,17 @@ _LEAST_WEIGHT = 1e-4
 class Filters(NamedTuple):
     """A bank of filters over the arms: steps (filters, 1), beliefs (filters, arms), and a score per filter.
 
-    `c` and `b` are the exponents of each filter, (filters, 1), or those of all, (1, 1). `known`: 1 for arms of which
+    `c` and `b` are the exponents of each filter, (filters, 1), or those of all, (1, 1); beyond the part `cap` of the
+    budget of a period an arm returns no more. `known`: 1 for arms of which
     there was an outcome. `misfit` is the sum of squared standardised errors per filter and arm, `seen` their number.
+    `whole` has the score, the misfit and the number of errors of each filter as if nothing faded.
     """
 
     q_common: Floats
     q_own: Floats
     c: Floats
     b: Floats
+    cap: Floats
     mean: Floats
     own: Floats
     common: Floats
@@ -68,6 +76,7 @@ class Filters(NamedTuple):
     known: Floats
     misfit: Floats
     seen: Floats
+    whole: Floats
 
     def take(self, arms: Any) -> "Filters":
         """The filters for some of the arms."""
@@ -90,10 +99,25 @@ def bank_of_laws(c: Floats, b: Floats, arms: int) -> Filters:
     return _no_filters(np.zeros_like(cs), np.zeros_like(cs), cs, bs, arms)
 
 
-def _no_filters(q_common: Floats, q_own: Floats, c: Floats, b: Floats, arms: int) -> Filters:
+def bank_of_rivals(c: Floats, arms: int) -> Filters:
+    """Filters of arms that move alone, slowly or fast, at each c, and of arms that are full at a part of the budget.
+
+    None where there is but one c: it is given, or nothing moves.
+    """
+    rows = [(each, 1.0, step) for each in c for step in RIVAL_STEPS]
+    rows += [(1.0, cap, step) for cap in CAPS for step in CAPPED_STEPS]
+    cs, caps, q_own = np.array(rows if len(c) > 1 else rows[:0]).reshape(-1, 3).T[:, :, np.newaxis].copy()
+    return _no_filters(np.zeros_like(cs), q_own, cs, np.full_like(cs, 0.5), arms, caps)
+
+
+def _no_filters(
+    q_common: Floats, q_own: Floats, c: Floats, b: Floats, arms: int, cap: Floats | None = None
+) -> Filters:
     mean, own, common, misfit = np.zeros((4, len(q_own), arms))
+    score, whole = np.zeros(len(q_own)), np.zeros((len(q_own), 3))
+    cap = np.ones_like(c) if cap is None else cap
     return Filters(
-        q_common, q_own, c, b, mean, own, common, np.zeros(len(q_own)), np.zeros(arms), misfit, np.zeros(arms)
+        q_common, q_own, c, b, cap, mean, own, common, score, np.zeros(arms), misfit, np.zeros(arms), whole
     )
 
 
@@ -107,6 +131,7 @@ def restart(filters: Any) -> None:
     filters.known[:] = 0.0
     filters.misfit[:, :] = 0.0
     filters.seen[:] = 0.0
+    filters.whole[:, :] = 0.0
 
 
 @kernel
@@ -151,19 +176,24 @@ def take_in(filters: Any, response: Any, noise: Any, outcomes: Any, fade: float)
     filters.common[:, :] = common * kept / np.sqrt(precision).reshape((size, 1))
     filters.own[:, :] = own * kept + inverse * inverse * noise
     squares = (error - taken * loading * shift) ** 2 / variance
-    filters.misfit[:, :] = fade * filters.misfit + np.minimum(squares, _LARGEST_MISFIT)
+    misfit = np.minimum(squares, _LARGEST_MISFIT)
+    filters.misfit[:, :] = fade * filters.misfit + misfit
     filters.seen[:] = fade * filters.seen + taken
     filters.known[:] = np.maximum(filters.known, seen)
     spread = (taken * np.log(variance)).sum(axis=1) + np.log(precision)
     surprise = np.log(1.0 + squares / _DEGREES).sum(axis=1) + np.log(1.0 + shift[:, 0] ** 2 / _DEGREES)
-    filters.score[:] = fade * filters.score - 0.5 * (spread + (_DEGREES + 1.0) * surprise)
+    height = -0.5 * (spread + (_DEGREES + 1.0) * surprise)
+    filters.score[:] = fade * filters.score + height
+    filters.whole[:, 0] += height
+    filters.whole[:, 1] += misfit.sum(axis=1)
+    filters.whole[:, 2] += taken.sum()
 
 
 @when_compiled(take_in)
 def _take_in_by_loops(filters: Any, response: Any, noise: Any, outcomes: Any, fade: float) -> None:
     """`take_in`, filter by filter and arm by arm."""
     mean, own, common, misfit = filters.mean, filters.own, filters.common, filters.misfit
-    known, seen, score = filters.known, filters.seen, filters.score
+    known, seen, score, whole = filters.known, filters.seen, filters.score, filters.whole
     q_commons, q_owns = filters.q_common, filters.q_own
     size, arms = mean.shape
     inverse, error, taken = np.empty(arms), np.empty(arms), np.empty(arms)
@@ -220,6 +250,8 @@ def _take_in_by_loops(filters: Any, response: Any, noise: Any, outcomes: Any, fa
                 common[index, arm] *= kept * shrink
                 own[index, arm] *= kept
                 misfit[index, arm] += min(square, _LARGEST_MISFIT)
+                whole[index, 1] += min(square, _LARGEST_MISFIT)
+                whole[index, 2] += 1.0
                 # Products, of which one logarithm is taken when they grow large or small.
                 product *= 1.0 + square * (1.0 / _DEGREES)
                 spread *= inverse[arm]
@@ -236,6 +268,7 @@ def _take_in_by_loops(filters: Any, response: Any, noise: Any, outcomes: Any, fa
         product *= product
         surprise += math.log(product * product / spread)
         score[index] = fade * score[index] - 0.5 * surprise
+        whole[index, 0] -= 0.5 * surprise
     for arm in range(arms):
         seen[arm] *= fade
         if not math.isnan(outcomes[arm]):
@@ -243,17 +276,50 @@ def _take_in_by_loops(filters: Any, response: Any, noise: Any, outcomes: Any, fa
             known[arm] = 1.0
 
 
+@kernel
+def still_advantage(period: int) -> float:
+    """How much more probable a world that stands still is taken to be, in the logarithm, after so many periods."""
+    return STILL_ADVANTAGE + min(math.log1p(period / _PERIODS_OF_GROWTH), _LARGEST_GROWTH)
+
+
+@large_kernel
+def with_best_noise(score: Any, misfit: Any, outcomes: float) -> Any:
+    """Scores as they would be with the noise that fits each filter best."""
+    ratio = np.maximum(misfit / max(outcomes, _SMALLEST), _SMALLEST_RATIO)
+    return score + _PROFILED * outcomes * (ratio - 1.0 - np.log(ratio))
+
+
+@kernel
+def with_advantages(filters: Any, score: Any, period: int) -> Any:
+    """Scores of the filters with the advantages above."""
+    found = score + COMMON_ADVANTAGE * (filters.q_own.ravel() == 0.0)
+    found[0] = score[0] + still_advantage(period)
+    return found
+
+
 @large_kernel
 def log_weights(filters: Any, period: int) -> Any:
-    """How well each filter foresaw the outcomes up to this period, in logarithms, with the advantages above."""
-    weights = filters.score + COMMON_ADVANTAGE * (filters.q_own.ravel() == 0.0)
-    still = STILL_ADVANTAGE + min(math.log1p(period / _PERIODS_OF_GROWTH), _LARGEST_GROWTH)
-    weights[0] = filters.score[0] + still
-    outcomes = filters.seen.sum()
-    if outcomes > 0.0:
-        ratio = np.maximum(filters.misfit.sum(axis=1) / outcomes, _SMALLEST_RATIO)
-        weights += _PROFILED * outcomes * (ratio - 1.0 - np.log(ratio))
+    """How well each filter foresaw the outcomes up to this period, in logarithms, with the advantages above.
+
+    The still world is as far ahead as it is lately, or over all of the last periods, whichever is less.
+    """
+    score = with_best_noise(filters.score, filters.misfit.sum(axis=1), filters.seen.sum())
+    weights = with_advantages(filters, score, period)
+    lately, ever = margins_of_movement(filters, period)
+    weights[0] -= max(ever - lately, 0.0)
     return weights
+
+
+@large_kernel
+def margins_of_movement(filters: Any, period: int) -> tuple[float, float]:
+    """How far the best kind of movement is ahead of the still world: lately, and over all of the last periods."""
+    if len(filters.score) < 2:
+        return -math.inf, -math.inf
+    score = with_best_noise(filters.score, filters.misfit.sum(axis=1), filters.seen.sum())
+    lately = with_advantages(filters, score, period)
+    whole = filters.whole
+    ever = with_advantages(filters, with_best_noise(whole[:, 0], whole[:, 1], whole[0, 2]), period)
+    return lately[1:].max() - lately[0], ever[1:].max() - ever[0]
 
 
 @large_kernel

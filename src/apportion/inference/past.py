@@ -30,7 +30,7 @@ from apportion.model.sums import GRID_FIELDS, MANY_ARMS, Floats, Grid, GridSums
 _LONGEST_WAIT = 30
 _NEVER = -1  # no fit yet, or none that holds
 # What a filter knows, and so what is kept of it before a period that may still change.
-_CHANGING = ("mean", "own", "common", "score", "known", "misfit", "seen")
+_CHANGING = ("mean", "own", "common", "score", "known", "misfit", "seen", "whole")
 
 
 class LearnedPast:
@@ -51,6 +51,7 @@ class LearnedPast:
         self._spent = self._sums.spent.copy()  # of all outcomes, settled or not
         self._before: tuple[int, dict[str, Floats]] | None = None  # the filters as they were after an earlier period
         self._settled = 0  # the period up to which `_sums` goes
+        self._ahead: tuple[int, Statistics] | None = None  # what they will be when the fit that was made is settled
         self._known: Knowledge | None = None
 
     @property
@@ -80,9 +81,8 @@ class LearnedPast:
     def _settle(self) -> None:
         """Bring to the sums what the fits that are due learn from."""
         due = self._due(self.period)
-        for period in range(self._settled + 1, due + 1):
-            self._sums.update(*self._row(period))
-        self._settled = due
+        if due > self._settled:
+            self._sums, self._settled, self._ahead = self._until(due), due, None
 
     def _due(self, last: int) -> int:
         """The period of the last fit that is due after period `last`."""
@@ -131,6 +131,8 @@ class LearnedPast:
     def _stale(self, period: int) -> None:
         """What was learned from `period` on is to be worked out again."""
         self._known = None
+        if self._ahead is not None and period <= self._ahead[0]:
+            self._ahead = None
         clock, before = self._learner.clock, self._before
         if clock[FIT] < period <= clock[DONE] and before is not None and before[0] < period:
             clock[DONE] = before[0]
@@ -151,7 +153,7 @@ class LearnedPast:
         old = self._learner
         self._sums.add_arms(arms)
         kind = self.kind if len(self.kind.sigma) < 2 else self.kind._replace(sigma=())
-        self._learner, self._before, self._known = kind.new(self.arms), None, None
+        self._learner, self._before, self._known, self._ahead = kind.new(self.arms), None, None, None
         self._learner.clock[FIT] = _NEVER
         self._spent = np.concatenate([self._spent, np.zeros((len(self._spent), arms))], axis=1)
         for period in range(max(1, self.period + 1 - len(self._learner.amounts)), self.period + 1):
@@ -171,7 +173,7 @@ class LearnedPast:
         with np.errstate(all="ignore"):
             last = self._last()
             if (due := self._due(last)) and clock[FIT] != due:
-                exact = self._sums_until(due)
+                exact = self._until(due).sums()
                 for name in GridSums._fields[GRID_FIELDS:]:
                     getattr(learner.grid, name)[...] = getattr(exact, name)
                 fit(learner, min(due, last))
@@ -187,15 +189,16 @@ class LearnedPast:
         # Of its own arrays: the learner goes on, and an earlier split explains itself from what was known then.
         return known._replace(law=known.law.copy(), sigma=known.sigma.copy(), resource=rounded(self._spent))
 
-    def _sums_until(self, period: int) -> GridSums:
-        """The exact sums of all periods up to this one."""
-        sums = self._sums
-        if period > self._settled:
-            sums = Statistics.from_dict(sums.to_dict())
+    def _until(self, period: int) -> Statistics:
+        """The exact sums of all periods up to this one, which is settled or the next to be."""
+        if period == self._settled:
+            return self._sums
+        if self._ahead is None or self._ahead[0] != period:
+            sums = self._sums.copy()
             for later in range(self._settled + 1, period + 1):
                 sums.update(*self._row(later))
-        found: GridSums = sums.sums()
-        return found
+            self._ahead = period, sums
+        return self._ahead[1]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: the exact sums, and the outcomes of the last periods; what was learned follows."""

@@ -67,12 +67,11 @@ def fit_curves(
         top = max(top, known.max())
     if periods < 4:
         return -math.inf, -math.inf
-    weight, value = np.zeros((arms, _CLASSES)), np.zeros((arms, _CLASSES))
-    classify(amounts, outcomes, first, last, top, c, b, sigma, counts, fade, weight, value)
-    scale = sizes_of(weight, value)
-    faded, _ = log_odds_of_curves(weight, value, scale, last)
-    weight[:, :], value[:, :] = 0.0, 0.0
-    classify(amounts, outcomes, first, last, top, c, b, sigma, counts, 1.0, weight, value)
+    all_weights, all_values = np.zeros((2, arms, _CLASSES)), np.zeros((2, arms, _CLASSES))
+    classify(amounts, outcomes, first, last, top, c, b, sigma, counts, fade, all_weights, all_values)
+    weight, value = all_weights[1], all_values[1]
+    faded, _ = log_odds_of_curves(weight, value, sizes_of(weight, value), last)
+    weight, value = all_weights[0], all_values[0]
     scale = sizes_of(weight, value)
     gain, best = log_odds_of_curves(weight, value, scale, last)
     if not gain > 0.0:
@@ -137,7 +136,10 @@ def classify(
     amounts: Any, outcomes: Any, first: int, last: int, top: float, c: float, b: float, sigma: Any, counts: bool,
     fade: float, weight: Any, value: Any,
 ) -> None:  # fmt: skip
-    """Add up, for each arm and class of amounts, A^(2c)/v and A^c·Y/v; v is the variance of the outcome."""
+    """Add up, for each arm and class of amounts, A^(2c)/v and A^c·Y/v; v is the variance of the outcome.
+
+    Once as they are, once with periods that count less by `fade` for every one that followed.
+    """
     periods = np.arange(first, last + 1)
     amount, outcome = amounts[periods % len(amounts)], outcomes[periods % len(amounts)]
     seen, arm = np.nonzero((amount > 0.0) & ~np.isnan(outcome))
@@ -147,8 +149,9 @@ def classify(
     if counts:
         variance = np.maximum(variance, np.abs(outcome) + 1.0)
     response, part = np.exp(c * log), fade ** (last - periods[seen])
-    np.add.at(weight, (arm, each), part * response * response / variance)
-    np.add.at(value, (arm, each), part * response * outcome / variance)
+    for table, added in ((weight, response * response / variance), (value, response * outcome / variance)):
+        np.add.at(table[0], (arm, each), added)
+        np.add.at(table[1], (arm, each), part * added)
 
 
 @when_compiled(classify)
@@ -158,20 +161,25 @@ def _classify_by_loops(
 ) -> None:  # fmt: skip
     """`classify`, outcome by outcome."""
     rows, arms = amounts.shape
+    log_top, part = math.log(top), fade ** (last - first + 1)
     for period in range(first, last + 1):
-        row, part = period % rows, fade ** (last - period)
+        row, part = period % rows, part / fade
         for arm in range(arms):
             amount, outcome = amounts[row, arm], outcomes[row, arm]
             if amount > 0.0 and not math.isnan(outcome):
                 log = math.log(amount)
-                each = int(_CLASSES - 0.5 - (math.log(top) - log) / _LOG_WIDTH)
+                each = int(_CLASSES - 0.5 - (log_top - log) / _LOG_WIDTH)
                 each = min(max(each, 0), _CLASSES - 1)
                 variance = sigma[arm] * sigma[arm] * math.exp(2.0 * b * log) + _SMALLEST
                 if counts:
                     variance = max(variance, abs(outcome) + 1.0)
                 response = math.exp(c * log)
-                weight[arm, each] += part * response * response / variance
-                value[arm, each] += part * response * outcome / variance
+                added = response * response / variance
+                weight[0, arm, each] += added
+                weight[1, arm, each] += part * added
+                added = response * outcome / variance
+                value[0, arm, each] += added
+                value[1, arm, each] += part * added
 
 
 @kernel

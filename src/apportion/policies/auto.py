@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from apportion._common.compiled import kernel, large_kernel
-from apportion.inference.learner import Learning, knowledge
+from apportion.inference.learner import Learning, expect, knowledge
 from apportion.inference.learning import CURVED, NOISE_EXPONENTS, PROPORTIONAL, RETURN_EXPONENTS, B, C
 from apportion.inference.movement import STEP, STILL
 from apportion.model.sums import Floats, Grid
@@ -40,10 +40,11 @@ TRACE_EXPONENT = 1.5
 _DIVIDES_UP_TO, _POOLS_FROM = 0.5, 0.6
 # The dividing rule has its exponents for b above 1/2; at 1/2 itself it would have no floor.
 _LEAST_DIVIDING_B = 0.5 + 1e-9
-# In a world that stands still, where returns diminish, a split is kept from one period to the next but for 50 times
-# in every e-fold of time: what is known has hardly changed.
-_SPLITS_PER_EFOLD = 50.0
-_STILL_ENOUGH = 0.9
+# In a world that stands still a split is kept, after the first periods, from one period to the next but for so many
+# times in every e-fold of time: what is known has hardly changed. Whether it still stands still is looked up after so
+# many periods.
+_ALWAYS_ANEW, _SPLITS_PER_EFOLD = 50, 30.0
+_STILL_ENOUGH, _LOOKED_UP = 0.9, 8
 # While c is in doubt this part of the budget is divided evenly where it would be pooled, and all of it in this part
 # of that part of the periods: small amounts tell a bent law, and even ones a cap. It is in doubt while P(c = 1) is
 # not above the first of the two below, less so up to the second, and never quite sure; after so many periods the part
@@ -128,14 +129,24 @@ class Auto(Policy):
         return True
 
     def allocate(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
-        """Learn, then pool or divide."""
-        split_by_knowledge(self, period, sums, memory, rng, shares)
+        """Learn, then pool or divide; or make the split of the last period again."""
+        if period.number % _LOOKED_UP > 0 and keeps(period.number, memory):
+            expect(sums, period.number)
+            for arm in range(len(shares)):
+                shares[arm] = memory[arm]
+        else:
+            split_by_knowledge(self, period, sums, memory, rng, shares)
 
 
 @large_kernel
 def split_by_knowledge(policy: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
     """`Auto.allocate`. Compiled once, whatever the world that it is played in."""
     known = knowledge(sums, period.number, policy.given)
+    still = known.motion[STILL] >= _STILL_ENOUGH
+    if still and keeps(period.number, memory):
+        shares[:] = memory
+        return
+    memory[:] = 0.0
     c, b, step = known.law[C], known.law[B], known.motion[STEP]
     arms, curved = len(shares), known.law[CURVED]
     if curved > 0.0:
@@ -153,9 +164,6 @@ def split_by_knowledge(policy: Any, period: Any, sums: Any, memory: Any, rng: An
     number = max(1, int(period.number / (1.0 + step * period.number)))
     horizon = policy.horizon if step < _LEAST_STEP else 0
     if c < 1.0:
-        probing = curved == 0.0 and probes(period.number)
-        if curved == 0.0 and not probing and keeps(known.motion[STILL], period.number, memory, information, shares):
-            return
         bent = BentRule(
             horizon, c, np.ones(arms), policy.normals, excess_power(c), fresh_part(b, c), shrinkage(b, c)
         )  # fmt: skip
@@ -164,8 +172,9 @@ def split_by_knowledge(policy: Any, period: Any, sums: Any, memory: Any, rng: An
         vary(weights, known.law[PROPORTIONAL], curved, period.number)
         floor = power_floor(number, FLOOR_EXPONENT, arms)
         write_shares(observed, weights, floor, information, left, shares)
-        memory[:] = shares
-        if probing:
+        if curved == 0.0 and still:
+            memory[:] = shares
+        if curved == 0.0 and probes(period.number):
             shares[observed] += _PROBED * (left / len(observed) - shares[observed])
         return
     dividing_b = max(b, _LEAST_DIVIDING_B)
@@ -180,7 +189,8 @@ def split_by_knowledge(policy: Any, period: Any, sums: Any, memory: Any, rng: An
             if information[arm] > 0.0:
                 shares[arm] += doubt * (even - shares[arm])
     if pooled > 0.0:
-        if doubt > 0.0 and rng.random() < _WHOLLY_EVEN * pooled * doubt:
+        once = max(1.0, period.number / _SPLITS_PER_EFOLD) if still else 1.0  # for so many periods
+        if doubt > 0.0 and rng.random() < _WHOLLY_EVEN * pooled * doubt * once:
             for arm in range(arms):
                 shares[arm] = even if information[arm] > 0.0 else shares[arm]
             return
@@ -196,6 +206,10 @@ def split_by_knowledge(policy: Any, period: Any, sums: Any, memory: Any, rng: An
                 shares[arm] = max((1.0 - pooled) * shares[arm] + pooled * doubt * even, trace)
                 others += shares[arm]
         shares[chosen] = max(left - others, 0.0)
+        # What is tried is tried for one period; what was mostly chosen goes on for a part of the time so far.
+        still = still and count[chosen] == count.max()
+    if still:
+        memory[:] = shares
 
 
 @kernel
@@ -241,17 +255,14 @@ def vary(weights: Any, proportional: float, curved: float, number: int) -> None:
 
 
 @kernel
-def keeps(still: float, number: int, memory: Any, information: Any, shares: Any) -> bool:
-    """Whether the split of the last period is made again; then it is in `shares`."""
+def keeps(number: int, memory: Any) -> bool:
+    """Whether the split of the last period, which is in `memory`, is made again; all 0 there: it is not."""
     rate = _SPLITS_PER_EFOLD
-    if number <= rate or still < _STILL_ENOUGH or int(rate * math.log(number)) != int(rate * math.log(number - 1)):
+    if number <= _ALWAYS_ANEW or int(rate * math.log(number)) != int(rate * math.log(number - 1)) or probes(number):
         return False
     total = 0.0
     for arm in range(len(memory)):
-        if not (memory[arm] > 0.0 and information[arm] > 0.0):
+        if not memory[arm] > 0.0:
             return False
         total += memory[arm]
-    if abs(total - 1.0) > 1e-9:
-        return False
-    shares[:] = memory
-    return True
+    return abs(total - 1.0) <= 1e-9

@@ -106,11 +106,17 @@ class Page:
         """
         named = any(name is not None for name in rows.index.names)
         flat = rows.reset_index() if named else rows
-        heads = [_COLUMNS.get(str(name), str(name)) for name in flat.columns]
-        texts = [[shown(value) for value in row] for row in flat.itertuples(index=False)]
+        return self.grid(list(flat.columns), list(flat.itertuples(index=False)), caption, right)
+
+    def grid(
+        self, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "", right: Collection[str] = ()
+    ) -> Self:
+        """`table`, for rows of values below the names of their columns."""
+        heads = [_COLUMNS.get(str(name), str(name)) for name in columns]
+        texts = [[shown(value) for value in row] for row in rows]
         marks = []
-        for index, name in enumerate(flat.columns):
-            numbers = name in right or all(isinstance(value, Real) for value in flat.iloc[:, index])
+        for index, name in enumerate(columns):
+            numbers = name in right or all(isinstance(row[index], Real) for row in rows)
             long = not numbers and any(len(row[index]) > LONG_CELL for row in texts)
             marks.append("" if numbers else "word long" if long else "word")
         above = f'<p class="caption">{escape(caption)}</p>\n' if caption else ""  # outside, or it would scroll along

@@ -15,7 +15,7 @@
     c = 1.0                         # below 1 returns diminish
 
     [[instance]]                    # or one by one: `Instance` unless `world` is another one, or a user's
-    world = "my_worlds:Capped"      # an import path; or `file` and the name of the class
+    world = "my_worlds:Capped"      # an import path; or `file` and the name of the class; or the key of a real world
     rates = [0.9, 1.0]
 
     [[policy]]                      # gets the true b and sigma of each instance, unless given here
@@ -44,6 +44,7 @@ from typing import Any, NamedTuple
 from apportion._common import validation
 from apportion.errors import ApportionError, InvalidValue
 from apportion.model.law import Instance
+from apportion.model.real_worlds import find_real_world
 from apportion.model.world import World
 from apportion.model.worlds import world_from_dict
 from apportion.policies import Policy, find_policy
@@ -205,7 +206,11 @@ class _Reader:
             cls = self._class("instance", str(entry["world"]), file, World, index)
             entry["world"] = f"{cls.__module__}:{cls.__qualname__}"
         with self._naming_the_key("instance", [key for key in entry if key != "world"], "world", index):
-            world = world_from_dict(entry)
+            real = find_real_world(entry["world"])
+            for unknown in entry if real is not None else ():
+                if unknown != "world":
+                    raise validation.refuse(str(entry["world"]), "given nothing: it is as it was fitted", unknown)
+            world = world_from_dict(entry) if real is None else real.world
             if world.arms < 2:
                 raise InvalidValue(f"{world.label} must have at least two arms.")
         return world

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from apportion._common import validation
+from apportion._common import optional, validation
 from apportion.model.world import World
 from apportion.policies import Policy
 from apportion.simulation.candidates import Informed, policy_on, read_candidate, require_fit
@@ -135,6 +135,7 @@ def make_plan(
     engine: str = "auto",
 ) -> Plan:
     """The plan for what `simulate` is given; everything is checked here."""
+    optional.require("lab", "A simulation")
     candidates = tuple(read_candidate(item) for item in _listed("policies", policies))
     worlds = tuple(_listed("instances", instances))
     for world in worlds:

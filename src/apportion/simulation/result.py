@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apportion._common import files, validation
+from apportion._common import files, optional, validation
 from apportion.errors import IncompatibleState
 from apportion.model.world import World
 from apportion.model.worlds import world_from_dict
@@ -105,6 +105,7 @@ class Result:
 
 def load_result(path: str | os.PathLike[str]) -> Result:
     """The result that `Result.save` wrote."""
+    optional.require("lab", "A stored result")
     import xarray as xr
 
     try:

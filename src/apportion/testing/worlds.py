@@ -9,6 +9,7 @@ import numpy as np
 
 from apportion._common.imports import import_path
 from apportion.errors import ApportionError
+from apportion.model.sums import Floats
 from apportion.model.world import Course, World
 from apportion.model.worlds import world_from_dict
 from apportion.policies import Odds, Uniform
@@ -21,6 +22,8 @@ from apportion.testing.policies import ContractBroken
 # Plain and compiled code may differ in the last places where a library function does.
 _COMPILED_TOLERANCE = 1e-12
 _BUDGETS = (1.0, 12.5)
+# A slope is taken over twice this amount.
+_STEP = 1e-6
 
 
 def _require(condition: bool, sentence: str, world: World) -> None:
@@ -39,7 +42,7 @@ def check_best_value(world: World) -> None:
 
 
 def check_expected(world: World) -> None:
-    """What comes back is on average what was to be expected.
+    """What comes back is on average what was to be expected; or its slope, in a world that shows slopes.
 
     Error budget: for each of at most 8 arms the mean difference of 4000 periods at five standard errors, below 5e-6
     in all where noise is nearly normal; the seed is fixed.
@@ -50,7 +53,7 @@ def check_expected(world: World) -> None:
         amounts = np.zeros((periods, world.arms))
         amounts[:, arm] = 0.1 + np.random.default_rng(arm).random(periods)
         played = Course(world, np.random.default_rng([5, arm])).play(amounts)
-        expected[:, arm], returned[:, arm] = played.expected, played.outcomes[:, arm]
+        expected[:, arm], returned[:, arm] = _shown(world, amounts, arm, played.expected), played.outcomes[:, arm]
     missed = returned - expected
     error = missed.std(axis=0) / math.sqrt(periods) + 1e-12 * np.abs(expected).max(axis=0)
     for arm in range(arms):
@@ -60,6 +63,16 @@ def check_expected(world: World) -> None:
             f"{missed[:, arm].mean():.3g}, which is {abs(missed[:, arm].mean()) / error[arm]:.1f} standard errors",
             world,
         )
+
+
+def _shown(world: World, amounts: Floats, arm: int, expected: Floats) -> Floats:
+    """What comes back without noise: what is expected, or how fast it grows with the amount."""
+    if world.shows != "slopes":
+        return expected
+    step = np.zeros(world.arms)
+    step[arm] = _STEP
+    more, less = (Course(world, np.random.default_rng(0)).play(amounts + way).expected for way in (step, -step))
+    return (more - less) / (2.0 * _STEP)
 
 
 def check_seed(world: World) -> None:

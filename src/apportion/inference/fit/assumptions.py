@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from apportion._common.distributions import chi_squared_above, chi_squared_quantile, f_above, normal_below
 from apportion.inference.fit.estimate import LOWEST_C, EqualNoise, Estimate, error_of_c
 from apportion.inference.fit.history import History, weeks_and_days
 from apportion.inference.fit.likelihood import Data
@@ -87,8 +88,6 @@ def evidence(found: Estimate, test: EqualNoise, observed: History, *, apart: str
 def proportional(found: Estimate) -> Evidence:
     """The likelihood ratio of the best c in [0.05, 2] against c = 1, divided by its mean; χ² with one degree of
     freedom."""
-    from scipy.special import chdtrc
-
     if found.c_source == "assumed":
         return Evidence(reason="amounts vary too little within the arms")
     surface = Surface(found.data, Axis(LOWEST_C, HIGHEST_C), found.surface.b_range, per_arm=found.data.per_arm)
@@ -97,20 +96,18 @@ def proportional(found: Estimate) -> Evidence:
     statistic = max(0.0, -2 * float(surface.along_c(found.data, np.array([1.0]))[0])) / mean
     grid = np.union1d(surface.c_axis.points(201), [surface.c])
     shown = {"c": grid, "height": np.exp(surface.profile_c(grid))}
-    return Evidence(statistic, (1,), float(chdtrc(1, statistic)), surface.c, shown)
+    return Evidence(statistic, (1,), float(chi_squared_above(1, statistic)), surface.c, shown)
 
 
 def equal_noise(found: Estimate, test: EqualNoise, names: tuple[str, ...]) -> Evidence:
     """One σ for all arms: `estimate.EqualNoise`, and each arm's own σ at b with its 95% interval."""
-    from scipy.special import chdtri
-
     scales, free = found.own_scales, found.data.free
     if math.isnan(test.p_value):
         return Evidence(reason="it takes two arms with noise and with amounts that vary")
     known = found.data.own_scale & (scales > 0)
     unit = math.exp(-found.b * found.data.log_unit) * found.data.size
     count = free[known].astype(np.float64)
-    low, high = (scales[known] * np.sqrt(count / chdtri(count, tail)) for tail in (0.025, 0.975))
+    low, high = (scales[known] * np.sqrt(count / chi_squared_quantile(count, tail)) for tail in (0.025, 0.975))
     shown = {
         "arms": [name for name, one in zip(names, known) if one], "sigma": scales[known] * unit, "low": low * unit,
         "high": high * unit,
@@ -124,8 +121,6 @@ def drift(found: Estimate, observed: History, apart: str | None) -> Evidence:
 
     With a scale per arm there is a test for each; turned into χ² of the same chance, they add up.
     """
-    from scipy.special import chdtrc, chdtri, fdtrc
-
     if apart is not None:
         return Evidence(reason=f"each {apart} has a mean of its own")
     data = found.data
@@ -142,8 +137,9 @@ def drift(found: Estimate, observed: History, apart: str | None) -> Evidence:
     if not known.any():
         return Evidence(reason="there are too few rows of an arm")
     ratios = (saved / np.maximum(saved_freedom, 1))[known] / (left[known] / freedom[known])
-    chances = np.maximum(fdtrc(saved_freedom[known], freedom[known], ratios), _LEAST_CHANCE)
-    statistic, total = float(chdtri(saved_freedom[known], chances).sum()), int(saved_freedom[known].sum())
+    chances = np.maximum(f_above(saved_freedom[known], freedom[known], ratios), _LEAST_CHANCE)
+    total = int(saved_freedom[known].sum())
+    statistic = float(chi_squared_quantile(saved_freedom[known], chances).sum())
     means = np.split(apart_fit.means, split.arm_starts[1:])
     rows = [row for row in means if len(row) > 1 and (row > 0).all()]
     moved = [abs(math.log(row[-1] / row[0])) for row in rows]
@@ -152,7 +148,7 @@ def drift(found: Estimate, observed: History, apart: str | None) -> Evidence:
         "arms": [name for name, row in zip(observed.names, means) if len(row) > 1 and (row > 0).all()],
     }
     effect = math.exp(float(np.median(moved))) if moved else math.nan
-    return Evidence(statistic, (total,), float(chdtrc(total, statistic)), effect, shown)
+    return Evidence(statistic, (total,), float(chi_squared_above(total, statistic)), effect, shown)
 
 
 def weekdays(found: Estimate, observed: History) -> Evidence:
@@ -160,8 +156,6 @@ def weekdays(found: Estimate, observed: History) -> Evidence:
 
     Where days differ by more than their rows do (what all arms of a day share), the days are what it counts.
     """
-    from scipy.special import fdtrc
-
     if observed.moments is None:
         return Evidence(reason="the history has no dates")
     days = np.unique(observed.moments.astype("datetime64[D]"))
@@ -199,21 +193,19 @@ def weekdays(found: Estimate, observed: History) -> Evidence:
     between = len(shared) - rank
     if between > 0 and freedom > between and shared.sum() < left:
         ratio = float(shared.sum()) / between / ((left - float(shared.sum())) / (freedom - between))
-        if fdtrc(between, freedom - between, ratio) < REJECTED:
+        if f_above(between, freedom - between, ratio) < REJECTED:
             left, freedom = float(shared.sum()), between
     statistic = (without - left_over) / saved_freedom / (left / freedom)
     factors = 1 + solution[1:] - np.average(solution[1:], weights=np.bincount(weekday)[there])
     shown = {"days": [_WEEKDAYS[day] for day in there], "factors": factors}
     effect = float(factors.max() / factors.min()) if factors.min() > 0 else math.inf
     return Evidence(
-        statistic, (saved_freedom, freedom), float(fdtrc(saved_freedom, freedom, statistic)), effect, shown
+        statistic, (saved_freedom, freedom), float(f_above(saved_freedom, freedom, statistic)), effect, shown
     )
 
 
 def memory(found: Estimate, observed: History) -> Evidence:
     """The correlation of a residual with the next one of its arm, over all arms; normal with variance 1/pairs."""
-    from scipy.special import ndtr
-
     data = found.data
     sequence = _in_time(data, observed)
     values, codes = found.residuals[sequence], data.codes[sequence]
@@ -228,7 +220,7 @@ def memory(found: Estimate, observed: History) -> Evidence:
     correlation = max(-1.0, min(1.0, correlation + lost))
     statistic = correlation * math.sqrt(pairs)
     shown = {"before": before, "after": after}
-    return Evidence(statistic, (), float(2 * ndtr(-abs(statistic))), correlation, shown)
+    return Evidence(statistic, (), float(2 * normal_below(-abs(statistic))), correlation, shown)
 
 
 def _in_time(data: Data, observed: History) -> npt.NDArray[np.intp]:

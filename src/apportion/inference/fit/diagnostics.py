@@ -5,11 +5,13 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from apportion._common.distributions import chi_squared_quantile
 from apportion.inference.fit.likelihood import Data, Floats
 from apportion.inference.fit.surface import Surface
 
 # Residuals of this size, relative to the ratios they are left of, are rounding errors.
 _ROUNDING = 1e-13
+_MOST_STEPS = 200
 
 
 def quiet_arms(data: Data, c: float | None) -> npt.NDArray[np.bool_]:
@@ -74,18 +76,27 @@ def deviation_interval(
     """The deviations at `amount` that some b makes likely enough, c taken at its best.
 
     With the deviation held at e^u times its best value for b, the likelihood falls by
-    (N − K)·(u + (e^(−2u) − 1)/2); e^(−2u) is then a branch of Lambert's W.
+    (N − K)·(u + (e^(−2u) − 1)/2), so that −2u is a root of e^v − v − 1 = 2·(what is allowed)/(N − K).
     """
-    from scipy.special import chdtri, lambertw
-
-    allowed = float(chdtri(1, 1 - level)) * widen / 2
+    allowed = float(chi_squared_quantile(1, 1 - level)) * widen / 2
     grid = np.union1d(surface.b_axis.points(129), [surface.b])
     drop = -surface.profile_b(grid)
     grid, drop = grid[drop <= allowed], np.maximum(drop[drop <= allowed], 0.0)
     spare = (allowed - drop) / data.dof
-    inner = -np.exp(-(1 + 2 * spare))
     residual = data.grid(np.array([surface.c]), grid).residual[0].sum(axis=-1)
     centre = 0.5 * np.log(residual / data.dof) + grid * (math.log(amount) - data.log_unit) + math.log(data.size)
-    below = centre - 0.5 * np.log(-lambertw(inner, -1).real)
-    above = centre - 0.5 * np.log(-lambertw(inner, 0).real)
+    up = 2 * np.sqrt(spare)
+    below, above = centre - 0.5 * _root(2 * spare, up), centre - 0.5 * _root(2 * spare, -up)
     return math.exp(below.min()), math.exp(above.max())
+
+
+def _root(height: Floats, start: Floats) -> Floats:
+    """v with e^v − v − 1 = height ≥ 0, on the side of 0 where `start` is: Newton, which never overshoots."""
+    v = start
+    for _ in range(_MOST_STEPS):
+        slope = np.expm1(v)
+        step = np.divide(slope - v - height, slope, out=np.zeros_like(v), where=slope != 0.0)
+        v = v - step
+        if (np.abs(step) <= _ROUNDING * np.abs(v)).all():
+            break
+    return v

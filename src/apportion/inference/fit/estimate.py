@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from apportion._common.distributions import chi_squared_above, chi_squared_quantile
 from apportion._common.formatting import readable
 from apportion.errors import InvalidValue
 from apportion.inference.fit.diagnostics import own_scales, quiet_arms, standardised, tail_stretch
@@ -140,8 +141,6 @@ def _assumed(found: Estimate) -> Estimate:
 def _described(
     data: Data, surface: Surface, c_axis: Axis, b_axis: Axis, one_scale: bool, level: float, measured: bool
 ) -> Estimate:
-    from scipy.special import chdtri
-
     c, b = surface.c, surface.b
     at = data.at(c, b)
     own = own_scales(data, at.residual)
@@ -150,7 +149,7 @@ def _described(
     residuals = standardised(data, c, b, own if data.per_arm else pooled)
     stretch = tail_stretch(data, residuals)
     widen = stretch**2 if measured else 1.0
-    deep = 0.75 * float(chdtri(1, 1 - level)) * widen + 4.0
+    deep = 0.75 * float(chi_squared_quantile(1, 1 - level)) * widen + 4.0
     if deep > surface.deep:
         surface = Surface(data, c_axis, b_axis, per_arm=data.per_arm, deep=deep)
     c_error, b_error = 0.0, 0.0
@@ -198,8 +197,6 @@ def _with_scale(data: Data, per_arm: bool) -> Data:
 
 def equal_noise(data: Data, c: Axis, b: Axis) -> tuple[EqualNoise, dict[bool, Surface]]:
     """The test, and the surfaces by "a scale per arm" that serve the estimates too."""
-    from scipy.special import chdtrc
-
     used = data.own_scale
     count = int(used.sum())
     if count < 2 or (not b.given and _with_scale(data, True).information(0.5) < _HOPELESS**-2):
@@ -209,7 +206,7 @@ def equal_noise(data: Data, c: Axis, b: Axis) -> tuple[EqualNoise, dict[bool, Su
     free = tested.free.astype(np.float64)
     correction = 1 + (float((1 / free).sum()) - 1 / float(free.sum())) / (3 * (count - 1))
     statistic = max(0.0, 2 * (surfaces[True].top - surfaces[False].top)) / correction
-    found = EqualNoise(statistic, count - 1, float(chdtrc(count - 1, statistic)))
+    found = EqualNoise(statistic, count - 1, float(chi_squared_above(count - 1, statistic)))
     return found, surfaces if used.all() else {}
 
 

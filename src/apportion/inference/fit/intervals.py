@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from apportion._common.distributions import normal_below
 from apportion.inference.fit.likelihood import Floats
 
 Curve = Callable[[Floats], Floats]
@@ -37,8 +38,6 @@ def confidence(values: Floats, drop: Floats, error: float, ends: tuple[float, fl
     >>> confidence(np.array([0.5, 0.0]), np.array([1.96**2, 1.645**2]), 0.05).round(3)
     array([0.95, 0.95])
     """
-    from scipy.special import ndtr
-
     root = np.sqrt(np.maximum(drop, 0.0))
     low, high = ends
 
@@ -49,7 +48,7 @@ def confidence(values: Floats, drop: Floats, error: float, ends: tuple[float, fl
         # On the end itself the estimate may be off by anything.
         return np.where(root <= distance, root, np.where(distance > 0, cut, np.inf))
 
-    found: Floats = ndtr(reach((high - values) / error)) - ndtr(-reach((values - low) / error))
+    found: Floats = normal_below(reach((high - values) / error)) - normal_below(-reach((values - low) / error))
     return found
 
 

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from apportion._common.distributions import chi_squared_quantile
 from apportion.inference.fit.estimate import LOWEST_C
 from apportion.inference.fit.likelihood import Floats
 from apportion.inference.fit.words import halved
@@ -156,12 +157,10 @@ def _tenths(amounts: Floats) -> list[npt.NDArray[np.intp]]:
 
 def _region(ax: Axes, fit: "NoiseFit") -> None:
     """Where c and b are together, at the level of the intervals and at one half."""
-    from scipy.special import chdtri
-
     c, b, heights = fit.likelihood_region()
-    outer = float(chdtri(2, 1 - fit.level)) / 2
+    outer = float(chi_squared_quantile(2, 1 - fit.level)) / 2
     core = min(0.5, fit.level / 2)
-    inner = float(chdtri(2, 1 - core)) / 2
+    inner = float(chi_squared_quantile(2, 1 - core)) / 2
     ax.contourf(c, b, heights.T, levels=[-outer, -inner, 1.0], colors=[PALETTE[5], PALETTE[0]], alpha=0.5)
     ax.contour(c, b, heights.T, levels=[-outer, -inner], colors=PALETTE[0], linewidths=1.2, linestyles="solid")
     ax.plot([fit.c], [fit.b], ls="", marker="o", ms=8, color=PALETTE[1], mec="white", mew=1.2, zorder=5,

@@ -29,6 +29,7 @@ MOST_ROWS = 2400
 """No more than these are looked at, the latest and those with most rows; so a check takes tens of milliseconds."""
 
 FAR = 2.0  # times the largest amount tried
+_ROUNDED = 1.01  # an amount at the limit may be rounded up, to a cent or a unit
 # Policies choose amounts by results: an arm that was lucky gets more, and is so good no more. That looks like returns
 # that diminish; in campaigns of 30 to 300 periods p-values come out up to five times too small.
 _CHOSEN = 0.001
@@ -118,7 +119,7 @@ def _untried(table: Observations, how: Handling) -> Iterator[Finding]:
     far = {
         arm: (amount, tried[arm])
         for arm, amount in table.waiting.items()
-        if tried.get(arm, 0.0) > 0.0 and amount > max(FAR * tried[arm], even)
+        if tried.get(arm, 0.0) > 0.0 and amount > _ROUNDED * max(FAR * tried[arm], even)
     }
     if far:
         yield words.untried_amounts(far, how)

@@ -60,7 +60,8 @@ class Handling(NamedTuple):
     """How the campaign is run, as far as it decides what is done about a finding.
 
     `learns` names what the policy learns by itself: "c", "noise" (of each arm), "drift". `name` is that of the
-    campaign, for the commands to type; None where there is none, only a file.
+    campaign, for the commands to type; None where there is none, only a file. `memory` is the half-life that the
+    policy has learned, in periods.
     """
 
     name: str | None = None
@@ -74,3 +75,4 @@ class Handling(NamedTuple):
     growth: float | None = None
     noise_by_arm: bool = False
     minimise: bool = False
+    memory: float | None = None

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from apportion._common.distributions import f_above
 from apportion.inference.fit.assumptions import Evidence
 from apportion.inference.fit.estimate import Estimate
 from apportion.inference.fit.likelihood import Floats
@@ -55,8 +56,6 @@ def _rows(found: Estimate, periods: npt.NDArray[np.int64]) -> _Rows:
 
 def own_movement(found: Estimate, periods: npt.NDArray[np.int64]) -> Evidence:
     """Whether arms move against each other: the F test of a mean per quarter, common levels taken out."""
-    from scipy.special import fdtrc
-
     rows = _rows(found, periods)
     if rows.times < 2 * _QUARTERS or rows.arms < 2:
         return Evidence(reason="it takes two arms and eight periods")
@@ -76,7 +75,7 @@ def own_movement(found: Estimate, periods: npt.NDArray[np.int64]) -> Evidence:
     if freedom < 1 or rest < 1 or not left > 0.0:
         return Evidence(reason="too few arms were tried side by side")
     statistic = max(0.0, (math.fsum(saved) - whole) / freedom / (left / rest))
-    return Evidence(statistic, (freedom, rest), float(fdtrc(freedom, rest, statistic)))
+    return Evidence(statistic, (freedom, rest), float(f_above(freedom, rest, statistic)))
 
 
 def _saved(matrix: Floats, score: Floats) -> tuple[float, int]:

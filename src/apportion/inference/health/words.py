@@ -133,7 +133,8 @@ def drift(seen: Observations, how: Handling, moved: Evidence, apart: Evidence, h
     told = "The arms do not move alike, so the best one may change." if apart.holds is False else (
         "Too few arms were tried side by side to tell whether all arms move together."
     )  # fmt: skip
-    span = _span(half_life, seen)
+    # One memory only: that which the policy goes by, where it learns one.
+    span = _span(max(round(how.memory), 1) if how.memory else half_life, seen)
     memory = f" What was seen {span} ago is worth half of what is seen now." if span else ""
     moved_by = f"{_level(arm, first, how)} in the earliest part of the time and {readable(last)} in the latest."
     advice = command = ""
@@ -255,8 +256,10 @@ def _span(half_life: float, seen: Observations) -> str:
         step = float(np.median(gaps)) / 86400 if len(gaps) else 0.0
     days = half_life * step
     if 0.9 < step < 1.1 and days < 14:
-        return f"{days:.0f} days"
-    return f"{days / 7:.0f} weeks" if 0.9 < step < 8 else f"{half_life:g} periods"
+        return counted(round(days), "day")
+    if 0.9 < step < 8:
+        return counted(round(days / 7), "week")
+    return f"{half_life:g} period{'' if half_life == 1 else 's'}"
 
 
 def _rounded(value: float) -> float:

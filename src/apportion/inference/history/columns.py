@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from apportion._common import tables, validation
 from apportion._common.tables import Cell, as_cell
 from apportion.errors import InvalidValue
+from apportion.inference.history.preview import look_at
 
 COLUMNS_LISTED = 20  # so many columns are listed where one is missing
 
@@ -78,16 +79,34 @@ def _from_file(source: tables.Source, names: Names, delimiter: str | None, sheet
     if lacking:
         one = len(lacking) == 1
         needed = " and ".join(f"'{name}'" for name in lacking.values())
-        options = ", ".join(f"`--{label}-column`" for label in lacking)
-        which = f"which one is the {next(iter(lacking))}" if one else "which ones they are"
-        raise InvalidValue(
+        first = next(iter(lacking))
+        such = "" if one else "such as "
+        doors = f"{such}`--{first}-column` on the command line, `{first}_column` over HTTP, `{first}` in Python"
+        which = f"which one is the {first}" if one else "which ones they are"
+        of_sheet, likely = _likely(source, names, delimiter, sheet)
+        perhaps = ", ".join(f"the {label} is '{name}'" for label, name in likely.items())
+        error = InvalidValue(
             f"Row {table.header_line}: {'one column' if one else 'columns'} named {needed} {'is' if one else 'are'} "
-            f"needed, or say {which} ({options} on the command line); found are {listed}{where}."
+            f"needed, or say {which} ({doors}); found are {listed}{where}."
+            + (f" Perhaps{of_sheet} {perhaps}." if likely else "")
         )
+        error.columns = likely
+        raise error
     table.require_rows()
     found = [table.column(index) for index in indices.values() if index is not None]
     arms, amounts, outcomes = found[-3:]
     return Columns(None if names.date is None else found[0], arms, amounts, outcomes, table.lines, table)
+
+
+def _likely(
+    source: tables.Source, names: Names, delimiter: str | None, sheet: str | int | None
+) -> tuple[str, dict[str, str]]:
+    """The columns that may be meant, and of which sheet; none where the file points to none."""
+    found = look_at(source, sheet=sheet, delimiter=delimiter)
+    if not {"arm", "amount", "outcome"} <= found.guess.keys():
+        return "", {}
+    likely = {label: name for label, name in found.guess.items() if getattr(names, label) != name}
+    return (f", in sheet {found.sheet!r}," if len(found.sheets) > 1 and not sheet else ""), likely
 
 
 def _from_frame(frame: Any, names: Names) -> Columns:

@@ -245,6 +245,7 @@ class _Reader:
     ) -> Reading:
         counts = self.counts
         unspent: list[float] = []
+        left_out: list[float] = []
         found: list[tuple[Any, Observation]] = []
         spent_in: dict[Any, float] = dict.fromkeys((key for key, _ in groups), 0.0)
         summed = 0
@@ -252,6 +253,7 @@ class _Reader:
             amount, outcome = _total(group.known_amounts), _total(group.outcomes) if group.outcomes else None
             if amount > 0.0:
                 counts["left_out"] += len(group.unknown_amounts)
+                left_out += group.unknown_amounts
             else:  # outcomes in rows of their own belong to what the others spent
                 amount = _total(group.unknown_amounts)
             if amount == 0.0 and outcome is not None:
@@ -275,7 +277,8 @@ class _Reader:
         periods = sum(spent > 0.0 for spent in spent_in.values())
         summary = Summary(
             **counts, observations=sum(line.amount > 0.0 for line in observations), periods=periods, summed=summed,
-            idle=len(spent_in) - periods if dated else 0, unspent_total=_total(unspent), period=self.period,
+            idle=len(spent_in) - periods if dated else 0, unspent_total=_total(unspent),
+            left_out_total=_total(left_out), period=self.period,
         )  # fmt: skip
         return Reading(observations, summary, moments)
 

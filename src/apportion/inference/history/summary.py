@@ -34,7 +34,8 @@ class Summary(NamedTuple):
     without_outcome: int = 0
     """Observations with an amount, but without an outcome."""
     left_out: int = 0
-    """Rows without an outcome, left out of sums that have one."""
+    left_out_total: float = 0.0
+    """Rows without an outcome, left out of sums that have one, and what was spent in them."""
     totals: int = 0
     """Rows of totals."""
     missing: int = 0
@@ -80,7 +81,8 @@ class Summary(NamedTuple):
              f"{counted(self.without_outcome, 'amount')} without an outcome: spent, but the result is not known."),
             (self.left_out,
              f"{counted(self.left_out, 'row')} without an outcome {_was(self.left_out)} left out of sums whose other "
-             "rows have one."),
+             f"rows have one, with {'its' if self.left_out == 1 else 'their'} spend of "
+             f"{readable(self.left_out_total)}."),
             (self.missing,
              f"{counted(self.missing, self.step)} between the first and the last {_has(self.missing)} no row: "
              "nothing is assumed about them."),

@@ -14,19 +14,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from apportion.policies.published.baselines import QuarterlyRefit as QuarterlyRefit
     from apportion.policies.published.baselines import RiverUCB as RiverUCB
+    from apportion.policies.published.caps import MARA as MARA
     from apportion.policies.published.caps import OptimisticAllocation as OptimisticAllocation
-    from apportion.policies.published.caps import SteppedAllocation as SteppedAllocation
     from apportion.policies.published.concave import GradientAscent as GradientAscent
     from apportion.policies.published.concave import NoisyBisection as NoisyBisection
     from apportion.policies.published.gaussian_process import GaussianProcessKnapsack as GaussianProcessKnapsack
     from apportion.policies.published.levels import DiscretisedCUCB as DiscretisedCUCB
     from apportion.policies.published.multiple_plays import CensoredMultiplePlays as CensoredMultiplePlays
+    from apportion.policies.published.nested_bisection import NestedBisection as NestedBisection
 
 # The file of each.
 PUBLISHED = {
     "OptimisticAllocation": "caps",
-    "SteppedAllocation": "caps",
+    "MARA": "caps",
     "CensoredMultiplePlays": "multiple_plays",
+    "NestedBisection": "nested_bisection",
     "NoisyBisection": "concave",
     "GradientAscent": "concave",
     "DiscretisedCUCB": "levels",

@@ -1,4 +1,4 @@
-"""Policies for jobs that complete with probability min(1, A/ν_i) (`apportion.Jobs`)."""
+"""Policies for jobs that complete with probability min(1, A/ν_i) (`apportion.Jobs`): of 2014, and of 2018."""
 
 import math
 from typing import Any, NamedTuple
@@ -12,19 +12,18 @@ from apportion.policies.parameters import HORIZON, Number, parameter
 
 # A weight 1/(1 − A/ν̄) is no larger than this.
 _LARGEST_WEIGHT = 1e6
-# The optimistic return of a job of which nothing is known.
-_UNKNOWN = 1e12
 # An amount may exceed the one that was meant by rounding only.
 _ROUNDING = 1.0 + 1e-9
+# What a job is tried with that never failed is halved no further than this.
+_LEAST = 1e-100
 
 
 class CapSums(NamedTuple):
-    """What both rules keep of each job.
+    """What `OptimisticAllocation` keeps of each job.
 
     `count` outcomes; `spent` = Σ w·A, `returned` = Σ w·X, `variance` = Σ w·A/ν̲ and `largest` = max w over those with
-    A ≤ ν̲, for which the chance is A/ν exactly; `lower` and `upper` bound ν (0: no bound yet); `failed`, the largest
-    amount that failed, which ν exceeds for certain; `successes` without a failure since `step` was changed; `meant`,
-    the amount that is to show whether it is enough.
+    A ≤ ν̲, for which the chance is A/ν exactly; `lower` and `upper` bound ν (0: no bound yet); `failed`, the amount
+    that failed first, which ν exceeds for certain (0: none did).
     """
 
     count: Floats  # type: ignore[assignment]  # hides tuple.count
@@ -35,9 +34,6 @@ class CapSums(NamedTuple):
     lower: Floats
     upper: Floats
     failed: Floats
-    successes: Floats
-    step: Floats
-    meant: Floats
 
     def take(self, arms: Any) -> "CapSums":
         """The sums of some arms, in the order asked for."""
@@ -49,16 +45,9 @@ def _observe(sums: Any, arm: int, outcome: float, powers: Any) -> None:
     amount = powers.amount
     sums.count[arm] += 1.0
     success = 1.0 if outcome > 0.5 else 0.0
-    if success > 0.0:
-        if amount > sums.failed[arm]:
-            sums.successes[arm] += 1.0
-            if amount * _ROUNDING < sums.meant[arm]:  # a job that got less than was meant shows that less may do
-                sums.step[arm], sums.meant[arm] = amount - sums.failed[arm], amount
-    else:
-        if amount * _ROUNDING >= sums.meant[arm] and sums.meant[arm] > 0.0:
-            sums.step[arm] *= 2.0
-        sums.successes[arm] = 0.0
-        sums.failed[arm] = max(sums.failed[arm], amount)
+    if sums.failed[arm] == 0.0:  # the start
+        sums.failed[arm] = 0.0 if success > 0.0 else amount
+        return
     lower = sums.lower[arm]
     if amount <= lower * _ROUNDING:
         weight = 1.0
@@ -74,10 +63,13 @@ class OptimisticAllocation(Policy):
     """Jobs are given the least that may be enough, those first that may need least (Lattimore et al. 2014).
 
     For each job 1/ν is estimated by Σ w·X / Σ w·A with w = 1/(1 − A/ν̄), the inverse of what the variance can be:
-    an outcome is worth the more the nearer it was to certain. A Bernstein bound with the variance that was seen
-    (their function f, level (KT)^(−2)) gives ν̲ ≤ ν ≤ ν̄, of which the tightest so far are kept; a failure at an amount
-    proves that ν is larger. Jobs are given ν̲ in the order of ν̲ while the budget lasts. A job that never failed is
-    given half of what it got last, as their start does; what is left over goes to all in proportion to ν̲.
+    an outcome is worth the more the nearer it was to certain. A Bernstein bound with the variance that was seen,
+    f(R, V²)/Σ w·A at level δ = (KT)^(−2) (`bernstein`), gives ν̲ ≤ ν ≤ ν̄, of which the tightest so far are kept. Jobs
+    are given ν̲ in the order of ν̲ while the budget lasts. A job that never failed is given half of what it got last;
+    the amount of the first failure is its first ν̲.
+
+    Theirs may leave budget unspent; here what is left over goes to one job, each in its turn, and outcomes of amounts
+    above ν̲ are not counted.
 
     Guarantee (Lattimore, Crammer and Szepesvári 2014): regret of order log² T with known T. Without a horizon t²
     takes its place. Where it fails: outcomes other than 0 and 1 have no meaning here.
@@ -106,90 +98,118 @@ class OptimisticAllocation(Policy):
         arms = len(shares)
         rounds = float(max(self.horizon, period.number)) if self.horizon > 0 else float(period.number) ** 2
         for arm in range(arms):
-            lower = sums.lower[arm]
-            if not sums.failed[arm] > 0.0:
-                lower = 2.0 ** -sums.count[arm] / arms
+            if sums.failed[arm] == 0.0:
+                sums.lower[arm] = max(0.5 ** sums.count[arm] / arms, _LEAST)
+            elif sums.spent[arm] == 0.0:
+                sums.lower[arm] = sums.failed[arm]
             else:
-                lower = max(lower if sums.count[arm] > 1.0 else 0.0, sums.failed[arm])
-                if sums.spent[arm] > 0.0:
-                    rate = sums.returned[arm] / sums.spent[arm]
-                    radius = bernstein(sums.largest[arm], sums.variance[arm], (rounds * arms) ** -2.0)
-                    radius /= sums.spent[arm]
-                    lower = max(lower, 1.0 / (rate + radius))
-                    if rate > radius:
-                        upper = 1.0 / (rate - radius)
-                        sums.upper[arm] = upper if sums.upper[arm] == 0.0 else min(upper, sums.upper[arm])
-            sums.lower[arm] = lower
-        fill(sums.lower, sums.lower, shares)
+                rate = sums.returned[arm] / sums.spent[arm]
+                radius = bernstein(sums.largest[arm], sums.variance[arm], (rounds * arms) ** -2.0) / sums.spent[arm]
+                sums.lower[arm] = max(sums.lower[arm], 1.0 / (rate + radius))
+                if rate > radius:
+                    upper = 1.0 / (rate - radius)
+                    sums.upper[arm] = upper if sums.upper[arm] == 0.0 else min(upper, sums.upper[arm])
+        left = 1.0
+        for arm in np.argsort(sums.lower, kind="mergesort"):
+            shares[arm] = min(sums.lower[arm], left)
+            left = max(left - shares[arm], 0.0)
+        spend_rest(period.number, left, shares)
 
 
 @kernel
 def bernstein(largest: float, variance: float, level: float) -> float:
-    """f(R, V²) of the paper: how far a sum of weighted outcomes may be from its mean, by a bound that knows V²."""
+    """f(R, V²) = (R+1)/3·L + √(2(V²+1)·L + ((R+1)/3·L)²), L = log(2/δ₀), δ₀ = δ/(3(R+1)²(V²+1)²): how far a sum of
+    weighted outcomes may be from its mean, by a bound that knows V²."""
     spread, scale = variance + 1.0, (largest + 1.0) / 3.0
     log = math.log(2.0 / level) + math.log(3.0) + 2.0 * math.log(largest + 1.0) + 2.0 * math.log(spread)
     return scale * log + math.sqrt(2.0 * spread * log + scale * scale * log * log)
 
 
 @kernel
-def fill(order: Any, amounts: Any, shares: Any) -> None:
-    """Give each arm its amount, those with the least `order` first, while one unit lasts; the rest in proportion."""
-    left, total = 1.0, 0.0
-    for arm in range(len(shares)):
-        shares[arm] = 0.0
-    for arm in np.argsort(order, kind="mergesort"):
-        shares[arm] = min(amounts[arm], left)
-        left = max(left - shares[arm], 0.0)
-        total += shares[arm]
-    if left > 0.0:
-        for arm in range(len(shares)):
-            shares[arm] += left * shares[arm] / total
+def spend_rest(number: int, left: float, shares: Any) -> None:
+    """What is left over goes to one job, each in its turn: all others get what was meant, from which is learned."""
+    shares[number % len(shares)] += left
 
 
-class SteppedAllocation(Policy):
-    """Jobs are given what is enough up to a step, which is halved while they succeed; a rule of ours, for log T.
+class MARASums(NamedTuple):
+    """What `MARA` keeps of each job: `failed`, the largest amount that failed (0: none did); `offset`, what was to be
+    given beyond it, and `tested`, what was given beyond it over all periods; `spent` and `returned`, the sums over
+    amounts that it exceeds for certain."""
 
-    A failure at A proves ν > A. A job is given M = failed + step, where `failed` is the largest amount that failed.
-    After `patience`·M/step successes in a row the step is halved; after a failure at M it is doubled; a job that is
-    given less than M, as no more was left, and succeeds, goes on from there. Whether M is
-    above or below ν, a step costs a constant number of jobs before it changes, and after T periods it is of size 1/T:
-    log T in all, where a confidence bound at level 1/T pays another log T. Jobs are served in the order of an
-    optimistic return per unit, X̄ + √(2·X̄·log t/S) + 2·log t/S, X̄ = ΣX/ΣA and S = ΣA.
+    failed: Floats
+    offset: Floats
+    tested: Floats
+    spent: Floats
+    returned: Floats
 
-    Dagan and Crammer (2018) prove log T for an algorithm of theirs, and that no better is possible. This is not it:
-    it is a construction with the same aim, and its rate is measured (tests/policies/test_published.py), not proven.
+    def take(self, arms: Any) -> "MARASums":
+        """The sums of some arms, in the order asked for."""
+        return MARASums(*(values[arms] for values in self))
 
-    >>> SteppedAllocation(patience=2.0)
-    SteppedAllocation(patience=2.0)
+
+@implements(observe, MARASums)
+def _observe_failure(sums: Any, arm: int, outcome: float, powers: Any) -> None:
+    amount, failed = powers.amount, sums.failed[arm]
+    success = 1.0 if outcome > 0.5 else 0.0
+    if failed > 0.0:
+        if amount <= failed * _ROUNDING:
+            sums.spent[arm] += amount
+            sums.returned[arm] += success
+        else:  # more than was meant, because it was left over, tests no more than what was meant
+            sums.tested[arm] += min(amount - failed, sums.offset[arm])
+    if success == 0.0:
+        sums.failed[arm] = max(failed, amount)
+
+
+class MARA(Policy):
+    """Jobs are given what failed before and a little more, less and less as it succeeds (Dagan and Crammer 2018).
+
+    A failure at A proves ν > A: ν_det is the largest amount that failed. A job is to get ν_det + r,
+    r = q·ν_det·exp(−S/(q·ν_det)), S what it got beyond ν_det so far and q > 2 (`coefficient`); one that never failed
+    1/(K·2^(t−1)). Jobs are served in the order of max(ν_det, ν_prob) while the budget lasts, where
+    ν_prob = (√(ζ/2S′) + √(ζ/2S′ + X′/S′))^(−2) bounds ν from below with ζ = (√½ + √(½ + log(K·t³)))², S′ and X′ the
+    amounts and successes up to ν_det. Where less than ν_det + r is left, but more than ν_det, the job gets ν_det or
+    all that is left, each with chance ½. Theirs may leave budget unspent; here it goes to one job, each in its turn.
+
+    Guarantee (Dagan and Crammer 2018): regret of order log T, and no policy has less. Where it fails: outcomes other
+    than 0 and 1 have no meaning here.
+
+    >>> MARA(coefficient=3.0)
+    MARA(coefficient=3.0)
     """
 
-    patience: float = parameter(Number(above=0.0, hint="successes before the step is halved, in M/step"), default=1.0)
+    coefficient: float = parameter(Number(above=2.0, hint="size of what is given beyond a failure"), default=2.5)
 
-    rule = "gives jobs what is enough up to a step, which it halves while they succeed"
+    rule = "gives jobs what failed before and a little more, which shrinks as it keeps succeeding"
     laboratory = True
-    reads = CapSums
+    reads = MARASums
+    randomised = True
 
     def allocate(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
-        """Steps, then jobs in the order of their optimistic returns."""
+        """Offsets and bounds, then jobs in the order of the bounds."""
         arms = len(shares)
-        log = math.log(period.number + 1.0)
-        for arm in range(arms):
-            if not sums.step[arm] > 0.0:
-                sums.step[arm] = 1.0 / arms
-                sums.successes[arm] = 0.0
-            meant = sums.failed[arm] + sums.step[arm]
-            while sums.successes[arm] * sums.step[arm] > self.patience * meant:
-                sums.successes[arm] -= self.patience * meant / sums.step[arm]
-                sums.step[arm] *= 0.5
-                meant = sums.failed[arm] + sums.step[arm]
-            sums.meant[arm] = min(meant, 1.0)
-            # What was spent is kept under `spent` whatever its amount, without weights.
-            sums.lower[arm] = math.inf
-            sums.upper[arm] = 0.0
         order = np.empty(arms)
+        zeta = (math.sqrt(0.5) + math.sqrt(0.5 + math.log(arms) + 3.0 * math.log(period.number))) ** 2
         for arm in range(arms):
-            order[arm] = -_UNKNOWN + sums.failed[arm]
+            failed = sums.failed[arm]
+            size = self.coefficient * failed
+            sums.offset[arm] = size * math.exp(-sums.tested[arm] / size) if failed > 0.0 else 0.0
+            order[arm] = failed
             if sums.spent[arm] > 0.0:
+                half = 0.5 * zeta / sums.spent[arm]
                 rate = sums.returned[arm] / sums.spent[arm]
-                order[arm] = -(rate + math.sqrt(2.0 * rate * log / sums.spent[arm]) + 2.0 * log / sums.spent[arm])
-        fill(order, sums.meant, shares)
+                order[arm] = max(failed, (math.sqrt(half) + math.sqrt(half + rate)) ** -2.0)
+        left = 1.0
+        for arm in np.argsort(order, kind="mergesort"):
+            failed = sums.failed[arm]
+            if failed == 0.0:
+                amount = min(max(0.5 ** (period.number - 1.0) / arms, _LEAST), left)
+            elif left >= failed + sums.offset[arm]:
+                amount = failed + sums.offset[arm]
+            elif left > failed and rng.random() < 0.5:
+                amount = failed
+            else:
+                amount = left
+            shares[arm] = amount
+            left = max(left - amount, 0.0)
+        spend_rest(period.number, left, shares)

@@ -61,7 +61,8 @@ class NoisyBisection(Policy):
 
     From Fontaine, Mannor and Perchet (2020), who bisect on the sign of a gradient that they observe with noise; from
     values instead of gradients a test takes two points, as in Agarwal, Foster, Hsu, Kakade and Rakhlin (2011), whose
-    proof of √T (up to logarithms) covers this. Where it fails: it knows two arms only (theirs are paired in a tree).
+    proof of √T (up to logarithms) covers this. Where it fails: it knows two arms only (`NestedBisection` has theirs,
+    over a tree of arms, for worlds that show slopes).
 
     >>> NoisyBisection(sigma=0.1)
     NoisyBisection(sigma=0.1)

@@ -23,8 +23,8 @@ class GaussianProcessKnapsack(Policy):
     mean outcome of every level that was tried, with its noise; length and size of the kernel are fitted anew in
     periods 2, 4, 8, … by maximum likelihood (scikit-learn), the noise from how outcomes vary within a level.
     `by="thompson"` takes one draw of every process, `by="ucb"` mean + √β·deviation, β = 2·log(K·N·t²·π²/(6·0.05));
-    the best split in whole levels for these is found by dynamic programming. Half of the arms' common return begins
-    as the prior mean.
+    the best split in whole levels for these is found by dynamic programming. The prior mean is 0, and an amount of 0
+    is known to return nothing.
 
     From Nuara, Trovò, Gatti and Restelli (2022), *Online joint bid/daily budget optimization of Internet advertising
     campaigns* (GPTS and GPUCB, the knapsack of a day). Guarantee (theirs): regret of order √T up to the information

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from apportion._common.compiled import implements, kernel
-from apportion.model.neighbours import best_levels
+from apportion.model.neighbours.success_curves import best_levels
 from apportion.model.sums import Floats, observe
 from apportion.policies.contract import Policy
 from apportion.policies.parameters import NOISE_EXPONENT, NOISE_LEVEL, Whole, parameter
