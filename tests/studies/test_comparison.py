@@ -7,11 +7,11 @@ import pytest
 import apportion as ap
 from apportion.errors import InvalidValue
 from apportion.model.moving import Moving
+from apportion.model.real_worlds import real_worlds
 from apportion.studies.comparison import compare, named_policies, named_worlds
 from apportion.studies.comparison.page import cost_table, earned_table, regret_table, write_comparison
 from apportion.studies.comparison.worlds import USUAL_POLICIES, USUAL_WORLDS, world_names
 from apportion.studies.concave.worlds import Case
-from apportion.studies.real_worlds import real_worlds
 from apportion.studies.real_worlds.run import BEGIN, END, headline, run_study, write_headline, write_study
 
 OWN = '''
@@ -35,7 +35,7 @@ class Halves(ap.Policy):
 
 def test_a_table_of_policies_and_worlds_with_pictures(tmp_path):
     cases = [Case("jobs", ap.Jobs((0.3, 0.5, 0.8, 1.2))), Case("law", ap.Instance((1.0, 0.5), b=0.75))]
-    policies = {"stepped": ap.published.SteppedAllocation(), **named_policies(["Odds"])}
+    policies = {"mara": ap.published.MARA(), **named_policies(["Odds"])}
     found = compare(policies, cases, horizon=50, runs=3, path=tmp_path / "comparison.json")
     again = compare(policies, cases, horizon=50, runs=3, path=tmp_path / "comparison.json", timed=False)
     assert again.scores == found.scores
@@ -78,7 +78,7 @@ def test_names_that_are_not_known_are_refused():
 
 def test_real_worlds_have_a_source_and_are_of_one_kind():
     worlds = real_worlds()
-    assert len(worlds) == len({each.key for each in worlds}) == 9
+    assert len(worlds) == len({each.key for each in worlds}) == 13
     for each in worlds:
         assert each.source
         assert each.about
@@ -95,6 +95,23 @@ def test_real_worlds_have_a_source_and_are_of_one_kind():
     assert by_key["clicks-median"].c == 0.78
     assert 0.7 <= by_key["tests"].c <= 0.9
     assert 0.4 <= by_key["ads-conversions"].c <= 0.6
+    assert by_key["nitrogen-sites"].c == 0.466
+    assert [each.periods for each in worlds if each.key.startswith("tests")] == [359, 52, 12]
+
+
+def test_a_quarter_is_as_many_periods_as_the_world_has_in_one(tmp_path):
+    """In 12 months a plan by the quarter is made anew three times, so it is ahead of an even split; told 90 it never
+    is (its spend varies around an even plan, which loses a little)."""
+    quarters = {each.key: each.quarter for each in real_worlds()}
+    assert (quarters["tests"], quarters["tests-weekly"], quarters["tests-monthly"]) == (90, 13, 3)
+    assert quarters["nitrogen-sites"] is quarters["fields"] is None
+    cases, path = named_worlds(["tests-monthly"]), tmp_path / "scores.json"
+    (found,) = compare(named_policies(["QuarterlyRefit"]), cases, horizon=12, runs=10, timed=False, path=path).scores
+    never = {"refit": ap.Informed(ap.published.QuarterlyRefit, {"quarter": 90})}
+    (without,) = compare(never, cases, horizon=12, runs=10, timed=False, path=path).scores
+    assert found.ahead > 5.0 * found.ahead_error
+    assert without.ahead < 0.0
+    assert "'quarter': 3" in path.read_text(encoding="utf-8")
 
 
 def test_the_study_of_real_worlds_and_its_headline(tmp_path):

@@ -126,7 +126,7 @@ def test_the_tables_of_what_it_costs_not_to_know():
 
 
 def made(case, policy):
-    """A score with a regret of 4 for Auto, 2 for those that are told, and 1 with a half-life."""
-    regret = {"Auto": 4.0, "Recommended": 2.0, "Matching": 2.0}.get(policy, 1.0)
+    """A score with a regret of 4 for Auto, 2 for those that are told something, and 1 with a half-life."""
+    regret = {"Auto": 4.0, told_study.FORGETS_NOTHING: 2.0, "Recommended": 2.0, "Matching": 2.0}.get(policy, 1.0)
     same = dict.fromkeys((*SAME, "part", "even", "ahead"), 0.5)
     return Score(**{**same, "world": case.name, "policy": policy, "horizon": 1, "steady": True, "regret": regret})

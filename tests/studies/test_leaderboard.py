@@ -14,8 +14,8 @@ from apportion.studies.concave import drawn_cases
 from apportion.studies.leaderboard import SUITE, Leaderboard, fresh_suite, run_leaderboard
 from apportion.studies.leaderboard.page import Part, write_folder, write_parts
 from apportion.studies.leaderboard.plateau import load_curves, run_plateau, save_curves
-from apportion.studies.leaderboard.run import concave_contestants
-from apportion.studies.leaderboard.scores import Estimate, Score, geometric_mean, ratio, score, thompson_bar
+from apportion.studies.leaderboard.run import FULL, concave_contestants, contestants
+from apportion.studies.leaderboard.scores import TAIL_RUNS, Estimate, Score, ratio, score, thompson_bar
 
 SOAK = 10 if os.environ.get("APPORTION_SOAK") else 1
 
@@ -128,17 +128,55 @@ def test_a_file_of_another_kind_is_refused_in_one_sentence(tmp_path):
     assert (tmp_path / "suite.json").read_text() == "[1, 2]"
 
 
-def test_errors_of_ratios_and_their_geometric_mean():
+def test_the_error_of_a_ratio():
     """Against 20,000 draws of two independent estimates with 2 and 1 per cent: the error to 5 per cent."""
     rng = np.random.default_rng(3)
     quotients = (10 + 0.2 * rng.standard_normal(20_000)) / (5 + 0.05 * rng.standard_normal(20_000))
     found, error = ratio(Estimate(10.0, 0.2), Estimate(5.0, 0.05))
     assert found == 2.0
     assert error == pytest.approx(quotients.std(), rel=0.05)
-    assert ratio(Estimate(3.0, 0.5), Estimate(3.0, 0.5)) == (1.0, 0.0)
-    mean, error = geometric_mean([Estimate(2.0, 0.02), Estimate(8.0, 0.08)])
-    assert mean == pytest.approx(4.0)
-    assert error == pytest.approx(4.0 * np.hypot(0.01, 0.01) / 2)
+
+
+def test_also_a_winner_has_a_standard_error_where_another_may_be_the_best():
+    """Two policies that are as good as each other, 5% apart in error: the score of either is 1 or a little more."""
+    first, second = FEW[:2]
+    scores = {
+        "a": {case.label: Score(10.0, 0.5, 20.0, 1.0) for case in (first, second)},
+        "b": {case.label: Score(10.1, 0.5, 20.2, 1.0) for case in (first, second)},
+        "far": {case.label: Score(100.0, 1.0, 200.0, 2.0) for case in (first, second)},
+    }
+    ranking = Leaderboard((first, second), scores).ranking()
+    assert ranking.loc["a", "mean"] == 1.0
+    assert ranking.loc["far", "mean"] == pytest.approx(10.0)
+    # log a − log min(a, b), both errors 5%: half a normal of 0.05·√2, mean over two cases.
+    half_normal = 0.05 * np.sqrt(2.0) * np.sqrt(0.5 - 1.0 / (2.0 * np.pi)) / np.sqrt(2.0)
+    for name in ("a", "b"):
+        assert ranking.loc[name, "mean_error"] == pytest.approx(half_normal, rel=0.2)
+        assert ranking.loc[name, "tail_error"] > 0.0
+    alone = Leaderboard((first, second), {name: scores[name] for name in ("a", "far")}).ranking()
+    assert alone.loc["a", "mean_error"] == pytest.approx(0.0, abs=1e-12)  # nobody else is near
+    assert alone.loc["far", "mean_error"] == pytest.approx(10.0 * np.hypot(0.05, 0.01) / np.sqrt(2.0), rel=0.15)
+
+
+def test_a_tail_of_too_few_runs_is_not_scored(tmp_path):
+    """The second case has 999 runs of one policy: its means count, its tails do not, and stand in brackets."""
+    assert FULL.min_runs == TAIL_RUNS == 1000
+    first, second = FEW[:2]
+    scores = {
+        "a": {first.label: Score(1.0, 0.1, 10.0, 1.0), second.label: Score(1.0, 0.1, 7.0, 1.0, 999)},
+        "b": {first.label: Score(2.0, 0.1, 40.0, 1.0), second.label: Score(2.0, 0.1, 14.0, 1.0)},
+    }
+    board = Leaderboard((first, second), scores)
+    ranking = board.ranking()
+    assert ranking["cases"].tolist() == [2, 2]
+    assert ranking["tails"].tolist() == [1, 1]
+    assert ranking.loc["b", "tail"] == pytest.approx(4.0)
+    page = write_parts(tmp_path, Part(board, "suite", "again")).read_text()
+    assert "| (7 ± 1) | 14 ± 1 |" in page
+
+
+def test_the_policy_with_both_proofs_is_on_the_board():
+    assert contestants()["AdaptiveElimination, leader"].parameters == {"split": "leader"}
 
 
 def test_the_bar_against_thompson():

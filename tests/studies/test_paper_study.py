@@ -17,8 +17,9 @@ from apportion.cli.app import app
 from apportion.errors import InvalidValue
 from apportion.reporting.html import shown
 from apportion.studies.finished import plain
-from apportion.studies.page import Picture, Table
+from apportion.studies.page import Picture, Table, Text
 from apportion.studies.paper import FULL, QUICK, SECTIONS, reproduce
+from apportion.studies.paper.diminishing import PART_OF_RUNS
 from apportion.studies.paper.run import DATA, key_of
 
 TINY = QUICK._replace(
@@ -31,6 +32,7 @@ SIZES = QUICK if os.environ.get("APPORTION_SOAK") else TINY
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
 # What the paper itself prints with a decimal point.
 PRINTED = {"μ2 = 6, μ1 = 6.5"}
+PARTS = ("confidence", "close")
 SOURCES = sorted((Path(apportion.__file__).parent / "studies" / "paper").glob("*.py"))
 
 
@@ -117,6 +119,11 @@ def test_every_number_of_the_markdown_is_in_the_data_file(folder, data):
     values = [leaf for entry in data.values() for leaf in leaves(entry["values"])]
     ratios = [row["power"] / row["bound"] for row in data["fixed-gaps"]["values"]["slopes"]]
     ratios += [row["printed"] / row["exact"] for row in data["lemma-2"]["values"]["table"] if row["printed"] != "∞"]
+    # Parts in per cent, how many rows a table has, and how many runs the dearer policies have.
+    ratios += [100 * entry["values"][name] for entry in data.values() for name in PARTS if name in entry["values"]]
+    ratios += [len(found) for entry in data.values() for found in entry["values"].values() if isinstance(found, list)]
+    bent = data["diminishing"]["values"]
+    ratios += [bent["runs"] // PART_OF_RUNS, len(bent["diagram"]["dots"])]
     typed = [word for path in SOURCES for word in strings(path)]
     known = written(
         [*values, *ratios, *typed, *(section.title for section in SECTIONS), *range(1, len(SECTIONS) + 1)]
@@ -214,5 +221,25 @@ def test_the_claims_that_need_no_luck_hold(data):
     lemma = data["lemma-2"]["values"]
     assert lemma["whole"]["value"] == pytest.approx(8.87519, abs=1e-5)
     assert lemma["maximum"] == pytest.approx(8.87528, abs=1e-5)
+    assert errata["power"] == [-3.0, -1.0]
+    assert errata["event"][1] == 0
+    bent = data["diminishing"]["values"]
+    assert [row["limit"] for row in bent["interior"]] == [-0.5, 0.0, 0.5]
+    assert [row["bound"] > 0 for row in bent["losing"]] == [row["floor"] is None for row in bent["losing"]]
+    assert [row["dividing"] < row["pooling"] for row in bent["exploring"]] == [False, False, False, True, True]
     broken = data["bounds"]["values"]["violation"]
     assert broken["regret"] > broken["bound"]
+
+
+def test_tables_of_older_points_say_so(data):
+    """A report made from points that share a seed must not claim that they are independent."""
+    for name in ("table-1", "fixed-gaps"):
+        section = next(section for section in SECTIONS if section.name == name)
+        values = data[name]["values"]
+        assert values["own runs"] is True
+        for own, words in ((True, "runs of its own"), (False, "share a seed, which the interval leaves out")):
+            text = " ".join(
+                block.text for block in section.show({**values, "own runs": own}) if isinstance(block, Text)
+            )
+            assert words in text
+            assert ("share a seed" in text) is not own

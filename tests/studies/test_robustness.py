@@ -18,10 +18,12 @@ from apportion.studies.robustness.page import write_study
 from apportion.studies.robustness.paper_law import ByThePaper, believers
 from apportion.studies.robustness.play import Run, play, play_fast
 from apportion.studies.robustness.study import Cell
+from apportion.studies.robustness.violations import CORRELATION, LARGEST_LEVEL, noise_over_time
 
 DOCS = Path(__file__).parents[2] / "docs"
 SCALE = 10 if os.environ.get("APPORTION_SOAK") else 1
 WORLD_NAMES = [world.name for world in WORLDS]
+NOISY = ("unequal", "shock", "serial")
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +58,27 @@ def test_the_same_seed_gives_the_same_numbers_whatever_the_workers():
     assert one.to_json() == other.to_json()
 
 
+def test_unequal_and_correlated_noise_is_what_it_says():
+    """20,000 periods: a correlation to 0.03 (four standard errors), a deviation to 3%."""
+    noise = {key: noise_over_time(BY_KEY[key], 20_000, 5, np.random.default_rng(8)) for key in NOISY}
+    np.testing.assert_allclose(noise["unequal"].std(axis=0), np.geomspace(2.0, 0.5, 5), rtol=0.03)
+    np.testing.assert_allclose(np.corrcoef(noise["shock"].T)[np.triu_indices(5, 1)], 0.5, atol=0.03)
+    for key in ("shock", "serial"):
+        np.testing.assert_allclose(noise[key].std(axis=0), 1.0, rtol=0.03)
+    for arm in range(5):
+        series = noise["serial"][:, arm]
+        assert np.corrcoef(series[1:], series[:-1])[0, 1] == pytest.approx(0.5, abs=0.03)
+        assert np.corrcoef(series[2:], series[:-2])[0, 1] == pytest.approx(0.25, abs=0.03)
+
+
+def test_bent_returns_are_held_against_the_best_split():
+    """Even shares of 1/5 at A^0.7: μ·5^(−0.7) each, and the best split has (Σ μ^(1/0.3))^0.3."""
+    run = Run("Uniform", WORLDS[0], BY_KEY["bent"], horizon=30, seed=7, number=0)
+    means = np.array(WORLDS[0].means)
+    best = np.sum(means ** (1 / 0.3)) ** 0.3
+    np.testing.assert_allclose(play_fast(run), best - 5**-0.7 * means.sum(), rtol=1e-12)
+
+
 def test_every_policy_meets_the_same_course():
     for violation in VIOLATIONS:
         one, other = (Run(policy, WORLDS[0], violation, 50, 1, 2).course() for policy in ("Odds", "Thompson"))
@@ -69,16 +92,88 @@ def test_every_policy_meets_the_same_course():
 
 
 def test_nothing_explodes(study):
-    """With σ or b wrong, t(3) noise, delays and late arms regret is not linear, and at most four times as large.
+    """With σ or b wrong, other noise than is assumed, delays and late arms regret is not linear, and it is bounded.
+
+    By four times that of the clean world; for unequal σ and lasting noise the next test has the bound.
 
     Error budget: the worst ratio measured is 2.24 with a standard error of 0.10 (Thompson given twice σ), the worst
-    second half 28% ± 1% of an even split's where 50% is called linear: both bounds are over 15 standard errors away.
+    second half 28% ± 1% of an even split's where 50% is called linear (41 ± 4% of 120 with unequal σ): the bounds are
+    over 15, and with unequal σ 5, standard errors away.
     """
     for key in study:
         violation = BY_KEY[key.violation]
         if violation.means == "steady" and violation.noise != "slips" and violation.remedy in ("none", "robust"):
+            if violation.c < 1.0:
+                continue  # another law than is assumed: the next two tests say what holds
             assert not study.linear(key), key
-            assert study.ratio(key)[0] < 4.0, key
+            if key.violation not in ("unequal", "serial"):
+                assert study.ratio(key)[0] < 4.0, key
+
+
+# As if the noise of every arm were so many times as large: the largest σ of unequal ones; the root of the variance of
+# a long mean over that of independent noise, (1 + ρ)/(1 − ρ), where periods are correlated by ρ = 0.5.
+SLOWER = {"unequal": LARGEST_LEVEL, "serial": ((1 + CORRELATION) / (1 - CORRELATION)) ** 0.5}
+
+
+@pytest.mark.parametrize("key", SLOWER)
+@pytest.mark.parametrize(("world", "policy"), [(0, "Recommended"), (1, "Recommended"), (0, "Thompson")])
+def test_unequal_and_lasting_noise_costs_about_what_noise_that_large_everywhere_costs(key, world, policy):
+    """At most 1.5 times the regret with every arm's noise f times what is assumed, which is f times that with the gap
+    and the assumed σ f times smaller, as nothing but their quotient counts.
+
+    Four times the clean regret is no bound: with noise of 2 and 1 assumed a rule learns four times as slowly *and*
+    trusts too early (T = 2000, 400 runs: 4.6 ± 0.4 and 5.7 ± 0.5 times the clean regret for Recommended). Nor is the
+    regret with that noise everywhere: a wrong arm that is quiet is left more slowly than one that is noisy.
+
+    Error budget: measured with 600 runs 0.8 ± 0.06, 1.13 ± 0.07 and 1.05 ± 0.06 times it with unequal σ, 0.86 ± 0.06
+    or less with lasting noise; with 240 runs 1.5 is over three standard errors away.
+    """
+    factor, place = SLOWER[key], WORLDS[world]
+    quieter = place._replace(gap=place.gap / factor)
+    assumed = BY_KEY["sigma-half"]._replace(sigma_factor=1.0 / factor)
+    lost, everywhere = (
+        sum(play_fast(Run(policy, where, violation, 600, 5, number)).sum() for number in range(240))
+        for where, violation in ((place, BY_KEY[key]), (quieter, assumed))
+    )
+    assert lost < 1.5 * factor * everywhere
+
+
+def test_a_shock_that_arms_share_is_no_loss(study):
+    """It cancels in what arms return in one period: dividing learns faster by it, pooling sees one arm and nothing of
+    it. Three standard errors on the side of the bound; measured 0.66 ± 0.04, and 0.7 ± 0.1 to 1.11 ± 0.07."""
+    for key in study:
+        if key.violation == "shock":
+            ratio, error = study.ratio(key)
+            limit = 1.0 if (key.world, key.policy) == ("divide", "Recommended") else 1.5
+            assert ratio + 3.0 * error < limit, key
+
+
+def test_what_is_told_that_returns_are_proportional_loses_for_ever_where_they_diminish(study):
+    """By design: it ends with all on one arm, or nearly, and in every period loses what the best split has over it.
+
+    Returns as A^0.7: V − max μ = (Σ μ^(1/0.3))^0.3 − max μ a period, 0.106 in both worlds, where an even split loses
+    0.133. Recommended and Thompson lose 0.106 to 0.18 (measured, standard errors of 0.001 to 0.007)."""
+    for key in study:
+        if key.violation == "bent":
+            means = np.array(next(world.means for world in WORLDS if world.name == key.world))
+            least = (means ** (1.0 / 0.3)).sum() ** 0.3 - means.max()
+            late = study.cells[key].late
+            assert study.linear(key), key
+            assert late.mean() > 0.97 * least * study.horizon / 2, key
+
+
+@pytest.mark.parametrize("world", WORLDS, ids=WORLD_NAMES)
+def test_auto_is_told_nothing_and_bends(world):
+    """In the same worlds Auto finds c: its regret is not linear by the rule of the study, and below an even split's.
+
+    Error budget: 30 runs; the second half loses 4% (± 1%) and 23% (± 4%) of what an even split does, where 50% is
+    called linear, and all of it 12% and 54% (± 5%) where 100% is the bound: six standard errors at least."""
+    instance = ap.Instance(world.means, b=world.b, sigma=1.0, c=0.7)
+    found = ap.simulate(ap.Auto(), instance, horizon=600, replications=30, seed=5, periods=[300, 600], progress=False)
+    half, whole = found.regret.values[0, 0].mean(axis=0)
+    even = 600 * instance.regret(np.full(world.arms, 1.0 / world.arms))
+    assert whole - half < 0.5 * (even / 2)
+    assert whole < even
 
 
 def test_the_detector_of_linear_regret_sees_it():
@@ -161,7 +256,7 @@ def test_the_full_study_in_the_docs_keeps_its_promises():
         ):
             assert not found.linear(key)
     assert verdict(found) in (DOCS / "robustness.md").read_text(encoding="utf-8")
-    assert len(paragraphs(found)) == 6
+    assert len(paragraphs(found)) == 9
     assert all("Lost" in text for _, text in paragraphs(found))
 
 

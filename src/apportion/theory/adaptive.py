@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from apportion._common.distributions import zeta
 from apportion._common.validation import choice, number, refuse, whole
 from apportion.theory.floors import floor_exponent, stretched_tail
 from apportion.theory.inputs import exponential, gaps_of
@@ -189,11 +190,9 @@ def _log_width(log_t: float, arms: int) -> float:
 
 
 def _floor_sum(alpha: float, horizon: int | None) -> float:
-    from scipy.special import zeta
-
     if alpha == 0:
         return 1.0
-    return float(zeta(alpha)) if horizon is None else float(zeta(alpha) - zeta(alpha, horizon + 1))
+    return float(zeta(alpha) if horizon is None else zeta(alpha) - zeta(alpha, horizon + 1))
 
 
 def _worst(

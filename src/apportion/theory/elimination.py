@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from apportion._common import optional
 from apportion._common.validation import choice, number, refuse, whole
 from apportion.model.confidence import cycles_quantile, harmonic, monotone_growth
 from apportion.theory.inputs import gaps_of, setting
@@ -70,8 +71,7 @@ def printed_elimination_regret(means: Sequence[float], b: float, horizon: int, s
     >>> round(printed_elimination_regret([0.5, 0, 0, 0, 0], b=0.75, horizon=1000) / 1000, 3)
     0.357
     """
-    from scipy.special import log_ndtr
-
+    log_ndtr = optional.load("scipy.special", "The exact regret of the printed algorithm").log_ndtr
     gaps = np.array(gaps_of(means))
     horizon = whole("horizon", horizon, low=1)
     scale = number("sigma", sigma, above=0.0) * math.pow(len(gaps), 1 - number("b", b, low=0.0, high=1.0))

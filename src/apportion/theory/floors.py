@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 
 from apportion._common.compiled import kernel
+from apportion._common.distributions import zeta
 from apportion._common.validation import number, refuse
 from apportion.theory.inputs import exponential, gaps_of
 
@@ -57,8 +58,6 @@ def floor_regret_bound(
     >>> f"{floor_regret_bound([0.5, 0.0], b=0.75, rival=0.5):.3g}", f"{floor_regret_bound([9, 0], b=1.0):.3g}"
     ('5.11e+08', '15.3')
     """
-    from scipy.special import zeta
-
     gaps = gaps_of(means)
     b = number("b", b, above=0.5, high=1.0)
     alpha = floor_exponent(b) if floor is None else number("floor", floor, above=1.0)
@@ -85,12 +84,10 @@ def stretched_tail(log_a: float, g: float, log_start: float = 0.0) -> float:
     >>> math.exp(stretched_tail(0.0, 1.0))
     1.0
     """
-    from scipy.special import gammaln
-
     a, reached = exponential(log_a), exponential(log_a + g * log_start)
     if math.isinf(reached):
         return -math.inf
-    found = a / g + float(gammaln(1 + 1 / g)) + (math.log(g) - log_a) / g
+    found = a / g + math.lgamma(1 + 1 / g) + (math.log(g) - log_a) / g
     if reached - 1 + g > 0:
         found = min(found, log_start - (reached - a) / g - math.log(reached - 1 + g))
     return found

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from apportion._common.distributions import zeta
 from apportion._common.validation import choice, number
 from apportion.theory.inputs import exponential, gaps_of, setting
 
@@ -56,8 +57,6 @@ def greedy_regret_bound(
     >>> f"{greedy_regret_bound([0.5, 0.0], b=0.75, epsilon=0.25):.3g}"
     '1.61e+09'
     """
-    from scipy.special import zeta
-
     form = choice("form", form, ("printed", "corrected", "sharp", "information"))
     gaps = gaps_of(means)
     alpha = greedy_exponent(b, epsilon)
@@ -101,8 +100,6 @@ def greedy_worst_case_bound(
     >>> round(math.log10(rates[1] / rates[0]), 6)      # 1 − 0.72/2
     0.64
     """
-    from scipy.special import zeta
-
     arms, horizon, b, sigma = setting(arms, horizon, b, sigma, low=0.5)
     alpha = greedy_exponent(b, epsilon)
     gap = number("max_gap", max_gap, low=0.0)

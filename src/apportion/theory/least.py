@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from apportion._common import optional
 from apportion._common.validation import refuse, whole
 from apportion.model.law import Instance
 from apportion.model.noise import Gaussian
@@ -60,6 +61,7 @@ def least_regret(instance: Instance, horizon: int, *, steps: int = 1_000) -> flo
     0.0
     """
     horizon, steps = whole("horizon", horizon, low=1), whole("steps", steps, low=0)
+    optional.require("lab", "`least_regret`")
     if not isinstance(instance, Instance) or instance.c < 1.0 or isinstance(instance.sigma, tuple):
         raise refuse(
             "instance", "an apportion.Instance with c = 1 and one sigma", getattr(instance, "label", instance)

@@ -13,7 +13,8 @@ from apportion._common.imports import class_at
 from apportion._common.validation import refuse
 from apportion.errors import ApportionError, InvalidValue
 from apportion.model.law import Instance
-from apportion.model.neighbours import Concave, Discounted, Jobs, SuccessCurves, Thresholds
+from apportion.model.neighbours import Concave, ConcaveSlopes, Discounted, Jobs, SuccessCurves, Thresholds
+from apportion.model.real_worlds import real_worlds
 from apportion.model.world import World
 from apportion.policies import POLICIES, Policy, find_policy
 from apportion.policies.published import PUBLISHED
@@ -21,11 +22,10 @@ from apportion.simulation.candidates import Candidate, Informed
 from apportion.simulation.executors import reason_of
 from apportion.simulation.user_code import load_module
 from apportion.studies.concave.worlds import Case
-from apportion.studies.real_worlds import real_worlds
 
 USUAL_POLICIES: Final = (
     "Uniform", "RiverUCB", "QuarterlyRefit", "DiscretisedCUCB", "GradientAscent", "OptimisticAllocation",
-    "SteppedAllocation", "CensoredMultiplePlays", "Thompson", "Matching", "Recommended",
+    "MARA", "CensoredMultiplePlays", "Thompson", "Matching", "Recommended",
 )  # fmt: skip
 """What is compared unless it is said: all that is quick to compile and to play."""
 
@@ -43,6 +43,7 @@ def neighbours() -> Mapping[str, tuple[str, World]]:
         "jobs": ("Jobs with caps", Jobs(needs=(0.3, 0.5, 0.8, 1.2))),
         "thresholds": ("Thresholds", Thresholds(rates=(0.9, 0.8, 0.6, 0.5, 0.4, 0.3), threshold=0.3)),
         "concave": ("Concave curves", Concave(values=np.array(concave), knots=_KNOTS, sigma=0.1)),  # type: ignore[arg-type]
+        "slopes": ("Concave curves, slopes seen", ConcaveSlopes(((2.0, 0.0), (1.0, 0.2), (1.5, 0.0), (1.2, 0.6)))),
         "curves": ("Success curves", SuccessCurves(chances=0.9 * curves)),  # type: ignore[arg-type]
         "discounted": ("Discounted", Discounted(means=(1.0, 0.7, 0.5), discount=0.99, sigma=0.5)),
     }
@@ -62,7 +63,7 @@ def named_worlds(names: Iterable[str]) -> list[Case]:
     >>> [case.name for case in named_worlds(["jobs", "fields"])]
     ['Jobs with caps', 'Field trials']
     """
-    real = {each.key: each.case for each in real_worlds()}
+    real = {each.key: Case(each.title, each.world, each.quarter) for each in real_worlds()}
     found = []
     for name in names:
         if name in neighbours():

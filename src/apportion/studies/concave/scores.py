@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -18,6 +19,7 @@ from apportion._common.validation import whole
 from apportion.errors import InvalidValue
 from apportion.model.sums import Floats
 from apportion.model.world import Course, World
+from apportion.policies.parameters import parameters_of
 from apportion.simulation.candidates import Candidate, Informed, policy_on, read_candidate
 from apportion.simulation.engines.streams import restart, streams
 from apportion.simulation.simulate import simulate
@@ -139,8 +141,9 @@ def scores(
     found: list[Score] = []
     for case in worlds:
         world = hashlib.sha256(json.dumps(case.world.to_dict(), sort_keys=True).encode()).hexdigest()[:DIGEST_LENGTH]
-        playing = [name for name, entry in entries.items() if _plays(entry, case.world)]
-        made_by = {name: [seed, count, code[name], repr(entries[name]), world] for name in playing}
+        told = {name: _told(entry, case) for name, entry in entries.items()}
+        playing = [name for name, entry in told.items() if _plays(entry, case.world)]
+        made_by = {name: [seed, count, code[name], repr(told[name]), world] for name in playing}
         names = [ScoreName(case.name, policy, horizon) for horizon in horizons for policy in playing]
         if any(work.find(name, made_by[name.policy]) is None for name in names):
             values = possible(case.world, max(horizons), count, seed)
@@ -148,7 +151,7 @@ def scores(
             result = work.find(name, made_by[name.policy])
             if result is None:
                 lost = simulate(
-                    entries[name.policy], case.world, horizon=name.horizon, replications=count, seed=seed,
+                    told[name.policy], case.world, horizon=name.horizon, replications=count, seed=seed,
                     record=("regret",), periods=1, common=True, workers=workers, progress=False,
                 ).regret.values.ravel()  # fmt: skip
                 best, even = (each[:, name.horizon - 1] for each in values)
@@ -178,6 +181,14 @@ def code_of(policy: Candidate) -> str:
     return (
         digest_of(starts, aside=(*NOT_COUNTED, Case.__module__))[:DIGEST_LENGTH] + code_of_user(cls)[:DIGEST_LENGTH]
     )
+
+
+def _told(policy: Candidate, case: Case) -> Candidate:
+    """The policy; one that is told the truth of its world is told how long a quarter is too, if it asks."""
+    entry = read_candidate(policy)
+    if isinstance(entry, Informed) and case.quarter and "quarter" in {p.name for p in parameters_of(entry.cls)}:
+        return dataclasses.replace(entry, parameters={"quarter": case.quarter, **entry.parameters})
+    return policy
 
 
 def _plays(policy: Candidate, world: World) -> bool:

@@ -35,10 +35,14 @@ _SCALE_SPREAD = 4.0
 
 
 class Case(NamedTuple):
-    """A world with a name that tells it from the others."""
+    """A world with a name that tells it from the others.
+
+    `quarter` is how many periods a quarter of a year has, where that is known; what plans by the quarter is told it.
+    """
 
     name: str
     world: World
+    quarter: int | None = None
 
     @property
     def steady(self) -> bool:

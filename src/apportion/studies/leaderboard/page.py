@@ -13,7 +13,7 @@ from apportion.studies.concave.page import ranking
 from apportion.studies.concave.scores import Score as WorldScore
 from apportion.studies.concave.scores import load_scores
 from apportion.studies.leaderboard.plateau import RegretCurve, load_curves, plateau_picture
-from apportion.studies.leaderboard.scores import BARS, Leaderboard, read_scores
+from apportion.studies.leaderboard.scores import BARS, TAIL_RUNS, Leaderboard, Score, read_scores
 from apportion.studies.page import Block, Figure, Heading, Picture, Table, Text, table_of, with_error, write_page
 
 if TYPE_CHECKING:
@@ -23,7 +23,11 @@ TITLE = "Leaderboard"
 LEAD = (
     "Which policy loses least? Every policy is given b, σ and the horizon. The **score** of a policy is the geometric"
     " mean over the cases of its regret over the least regret of any policy there: once for the mean, once for the"
-    " 99% quantile; 1 is best everywhere. `worst` is its worst case by the mean. Behind ± stands the standard error."
+    " 99% quantile; 1 is best everywhere. `worst` is its worst case by the mean. Behind ± stands the standard error:"
+    " the spread of the score where every regret is redrawn within its own error, and the best policy of each case is"
+    " found anew each time, so that also a winner's score has one. Every policy has runs of its own on each case. A"
+    f" 99% quantile is scored on those cases where every policy has at least {TAIL_RUNS:,} runs, `tails` says how"
+    " many; elsewhere it stands in brackets."
 )
 MEAN_BAR, TAIL_BAR = 1.15, 1.25
 OURS = "Recommended"
@@ -64,6 +68,7 @@ def score_picture(board: Leaderboard) -> Figure:
     ranking = board.ranking()
     means, tails, heights = ranking["mean"].tolist(), ranking["tail"].tolist(), range(len(ranking))
     title = f"{ranking.index[0]} loses {means[0]:.2f} times the least, over {len(board.cases)} cases"
+    shown_tails = [tail for tail in tails if not math.isnan(tail)]
     with picture_style():
         canvas = new_canvas(1, title, ["geometric mean over the cases"], rows=len(ranking) // 2)
         ax = canvas.axes[0]
@@ -72,9 +77,9 @@ def score_picture(board: Leaderboard) -> Figure:
         ax.plot(tails, heights, "D", ms=8, color=PALETTE[1], label="99% quantile of regret")
         ax.set_yticks(heights, list(ranking.index))
         ax.invert_yaxis()
-        log_axis(ax, "x", 0.93, 1.2 * max(means + tails))
+        log_axis(ax, "x", 0.93, 1.2 * max(means + shown_tails))
         ax.axvline(1.0, color=FAINT, lw=1)
-        ax.legend(loc="lower right" if tails[-1] < max(tails) / 2 else "upper right")
+        ax.legend(loc="lower right" if max(means[-1], tails[-1]) < max(means + shown_tails) / 2 else "upper right")
         canvas.finish("regret over the least regret of any policy", "", [""])
     return canvas.figure
 
@@ -131,7 +136,8 @@ def _blocks(
 def _ranking(board: Leaderboard) -> Table:
     return table_of("", board.ranking().reset_index().to_dict(orient="records"), {
         "policy": "policy", "mean": lambda row: with_error(row["mean"], row["mean_error"]),
-        "99% quantile": lambda row: with_error(row["tail"], row["tail_error"]), "worst": "worst", "cases": "cases",
+        "99% quantile": lambda row: with_error(row["tail"], row["tail_error"]) if row["tails"] else "–",
+        "worst": "worst", "cases": "cases", "tails": "tails",
     })  # fmt: skip
 
 
@@ -140,11 +146,11 @@ def _bars(board: Leaderboard) -> Iterator[Block]:
     if not {OURS, "Thompson"} <= set(board.scores):
         return
     ranking = board.ranking()
-    mean, tail = (float(ranking[name].to_dict()[OURS]) for name in ("mean", "tail"))
-    rows: list[list[object]] = [
-        ["score of the mean", f"at most {MEAN_BAR}", mean, mean <= MEAN_BAR],
-        ["score of the 99% quantile", f"at most {TAIL_BAR}", tail, tail <= TAIL_BAR],
-    ]
+    rows: list[list[object]] = []
+    for name, words, bar in (("mean", "mean", MEAN_BAR), ("tail", "99% quantile", TAIL_BAR)):
+        value, error = (float(ranking[column].to_dict()[OURS]) for column in (name, f"{name}_error"))
+        if not math.isnan(value):
+            rows.append([f"score of the {words}", f"at most {bar}", with_error(value, error), value <= bar])
     against = board.against_thompson()
     for bar, where in BARS.items():
         held = against[against["bar"] == bar]
@@ -225,5 +231,11 @@ def _by_case(board: Leaderboard, part: str) -> Table:
     rows = []
     for case in board.cases:
         scores = [board.scores[name].get(case.label) for name in names]
-        rows.append([case.label, *("" if score is None else with_error(*getattr(score, part)) for score in scores)])
+        rows.append([case.label, *("" if score is None else _regret(score, part) for score in scores)])
     return Table("", ["case", *names], rows)
+
+
+def _regret(score: Score, part: str) -> str:
+    """A mean or a tail with its error; a tail of too few runs in brackets."""
+    text = with_error(*getattr(score, part))
+    return f"({text})" if part == "of_tail" and score.runs < TAIL_RUNS else text

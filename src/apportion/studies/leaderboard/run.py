@@ -16,19 +16,32 @@ from apportion.policies import Auto, Matching, find_policy, shared
 from apportion.simulation.candidates import Candidate, Informed
 from apportion.simulation.simulate import simulate
 from apportion.studies.finished import FinishedWork
-from apportion.studies.leaderboard.scores import Leaderboard, Score, ScoreFile, ScoreName, decode, encode, score
+from apportion.studies.leaderboard.scores import (
+    TAIL_RUNS,
+    Leaderboard,
+    Score,
+    ScoreFile,
+    ScoreName,
+    decode,
+    encode,
+    score,
+)
 from apportion.studies.leaderboard.suite import SUITE, Case
+from apportion.studies.seeds import seed_of
 
 
 class Sizes(NamedTuple):
-    """Arm-periods spent on each policy and case; replications follow from it, within these limits."""
+    """Arm-periods spent on each policy and case; replications follow from it, within these limits.
+
+    `min_runs` of the full board are what a 99% quantile needs.
+    """
 
     arm_periods: int
     min_runs: int
     max_runs: int = 1_000
 
 
-FULL = Sizes(10_000_000, 100)  # fewer runs would not show a 99% quantile
+FULL = Sizes(10_000_000, TAIL_RUNS)
 QUICK = Sizes(200_000, 20)
 
 DIGEST_LENGTH = 12
@@ -52,6 +65,7 @@ def contestants() -> dict[str, Informed]:
         "EpsilonGreedy": ("EpsilonGreedy", {}),
         "EpsilonGreedy, μ*": ("EpsilonGreedy", {"leader": "information"}),
         "AdaptiveElimination, 0.5": ("AdaptiveElimination", {"scale": 0.5}),
+        "AdaptiveElimination, leader": ("AdaptiveElimination", {"split": "leader"}),
         "Uniform": ("Uniform", {}),
     }
     return {name: Informed(find_policy(policy), parameters) for name, (policy, parameters) in entries.items()}
@@ -99,12 +113,13 @@ def run_leaderboard(
             found = work.find(ScoreName(case.label, name), made_by)
             if found is None:
                 runs = simulate(
-                    policy, case.instance, horizon=case.horizon, replications=replications, seed=seed,
-                    record=("regret",), periods=1, workers=workers, progress=False,
+                    policy, case.instance, horizon=case.horizon, replications=replications,
+                    seed=seed_of(seed, case.label, name), record=("regret",), periods=1, workers=workers,
+                    progress=False,
                 )  # fmt: skip
                 measured = score(runs.regret.values.ravel())
-                found = work.add(ScoreName(case.label, name), made_by, measured.rounded())
-            scores[name][case.label] = Score(*found)
+                found = work.add(ScoreName(case.label, name), made_by, measured.rounded().stored())
+            scores[name][case.label] = Score.from_stored(found, replications)
         on_case(case)
     work.save()
     return Leaderboard(cases, scores)

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TAIL = 0.99
+# A 99% quantile of fewer runs rests on less than ten of them beyond it; it is not scored.
+TAIL_RUNS = 1_000
+# How often the scores are worked out again from regrets redrawn within their errors.
+REDRAWS = 1_000
 # A lucky run can have no regret at all; a score needs a ratio.
 LEAST_REGRET = 1e-12
 
@@ -41,12 +45,13 @@ class Estimate(NamedTuple):
 
 
 class Score(NamedTuple):
-    """A policy's regret on a case: its mean and its 99% quantile, with standard errors."""
+    """A policy's regret on a case: its mean and its 99% quantile, with standard errors, and of how many runs."""
 
     mean: float
     mean_error: float
     tail: float
     tail_error: float
+    runs: int = TAIL_RUNS
 
     @property
     def of_mean(self) -> Estimate:
@@ -60,7 +65,24 @@ class Score(NamedTuple):
 
     def rounded(self) -> Score:
         """To six digits, which say more than its error."""
-        return Score(*(float(f"{value:.6g}") for value in self))
+        return Score.from_stored([float(f"{value:.6g}") for value in self.stored()], self.runs)
+
+    def stored(self) -> tuple[float, ...]:
+        """As in the file, where the number of runs stands beside it."""
+        return self[:4]
+
+    @classmethod
+    def from_stored(cls, numbers: Sequence[float], runs: int) -> Score:
+        """What `stored` gave, with the number of runs."""
+        mean, mean_error, tail, tail_error = numbers
+        return cls(mean, mean_error, tail, tail_error, runs)
+
+
+class ScoreOverCases(NamedTuple):
+    """The score of a policy, and over how many cases."""
+
+    score: Estimate
+    cases: int
 
 
 class ScoreName(NamedTuple):
@@ -77,7 +99,7 @@ def score(regrets: Any) -> Score:
     spread = np.sqrt(TAIL * (1.0 - TAIL) / count)
     low, high = np.quantile(values, np.clip([TAIL - spread, TAIL + spread], 0.0, 1.0))
     mean, tail = (max(float(value), LEAST_REGRET) for value in (values.mean(), np.quantile(values, TAIL)))
-    return Score(mean, float(values.std(ddof=1) / np.sqrt(count)), tail, float(high - low) / 2.0)
+    return Score(mean, float(values.std(ddof=1) / np.sqrt(count)), tail, float(high - low) / 2.0, count)
 
 
 class Leaderboard(NamedTuple):
@@ -96,7 +118,8 @@ class Leaderboard(NamedTuple):
         """The leaderboard of a file that was read."""
         scores: dict[str, dict[str, Score]] = {}
         for name, entry in file.entries.items():
-            scores.setdefault(name.policy, {})[name.case] = Score(*entry.result)
+            found = Score.from_stored(entry.result, int(entry.depends_on[1]))
+            scores.setdefault(name.policy, {})[name.case] = found
         played = {name.case for name in file.entries}
         return cls([case for case in file.cases if case.label in played], scores)
 
@@ -104,26 +127,57 @@ class Leaderboard(NamedTuple):
         """The least mean and the least tail of any policy on a case, each with its error."""
         found = [by_case[case] for by_case in self.scores.values() if case in by_case]
         mean, tail = min(found, key=lambda item: item.mean), min(found, key=lambda item: item.tail)
-        return Score(*mean.of_mean, *tail.of_tail)
+        return Score(*mean.of_mean, *tail.of_tail, runs=min(item.runs for item in found))
 
     def ranking(self) -> pd.DataFrame:
         """One row per policy, best first: the score of the mean and of the tail with errors, and on how many cases.
 
-        A policy that refuses some cases (EpsilonGreedy at b ≤ 1/2) is scored on the others.
+        A policy that refuses some cases (EpsilonGreedy at b ≤ 1/2) is scored on the others, and tails on those cases
+        alone where every policy has `TAIL_RUNS` runs. Who is the best of a case is measured too: the errors are the
+        spread of the scores where all regrets are redrawn within their errors, and the best is found anew each time.
         """
         import pandas as pd
 
+        means = self._geometric_means("mean", 0)
+        tails = self._geometric_means("tail", TAIL_RUNS)
         rows = []
         for policy, by_case in self.scores.items():
             if not by_case:
                 continue
-            best = {case: self.best(case) for case in by_case}
-            means = [ratio(found.of_mean, best[case].of_mean) for case, found in by_case.items()]
-            tails = [ratio(found.of_tail, best[case].of_tail) for case, found in by_case.items()]
-            totals = Score(*geometric_mean(means), *geometric_mean(tails))
-            worst = max(mean.value for mean in means)
-            rows.append({"policy": policy, **totals._asdict(), "worst": worst, "cases": len(means)})
+            worst = max(found.mean / self.best(case).mean for case, found in by_case.items())
+            mean, tail = means[policy], tails.get(policy)
+            rows.append({
+                "policy": policy, "mean": mean.score.value, "mean_error": mean.score.error,
+                "tail": np.nan if tail is None else tail.score.value,
+                "tail_error": np.nan if tail is None else tail.score.error,
+                "worst": worst, "cases": mean.cases, "tails": 0 if tail is None else tail.cases,
+            })  # fmt: skip
         return pd.DataFrame(rows).set_index("policy").sort_values("mean")
+
+    def _geometric_means(self, part: str, least_runs: int) -> dict[str, ScoreOverCases]:
+        """The geometric mean over cases of each policy's `mean` or `tail` over the least of any policy there.
+
+        Cases count where every policy has at least so many runs.
+        """
+        rng = np.random.default_rng(REDRAWS)
+        logs: dict[str, list[Any]] = {}
+        for case in self.cases:
+            found = {name: by_case[case.label] for name, by_case in self.scores.items() if case.label in by_case}
+            if not found or min(score.runs for score in found.values()) < least_runs:
+                continue
+            estimates = [getattr(score, f"of_{part}") for score in found.values()]
+            values, errors = np.array(estimates).T
+            # Row 0 is what was measured; in the others every regret is redrawn, by its logarithm: it stays positive.
+            drawn = np.concatenate([[np.zeros(len(values))], rng.standard_normal((REDRAWS, len(values)))])
+            table = np.log(values) + errors / values * drawn
+            ratios = table - table.min(axis=1, keepdims=True)
+            for column, name in enumerate(found):
+                logs.setdefault(name, []).append(ratios[:, column])
+        scores = {name: np.exp(np.mean(columns, axis=0)) for name, columns in logs.items()}
+        return {
+            name: ScoreOverCases(Estimate(float(found[0]), float(found[1:].std())), len(logs[name]))
+            for name, found in scores.items()
+        }
 
     def against_thompson(self, policy: str = "Recommended") -> pd.DataFrame:
         """The policy's mean regret over Thompson's on every case, with the bar that applies there.
@@ -164,18 +218,9 @@ def thompson_bar(case: Case, regret: float) -> float:
 
 
 def ratio(first: Estimate, second: Estimate) -> Estimate:
-    """A quotient of two independent estimates and its standard error; of an estimate with itself, 1 and 0."""
+    """A quotient of two independent estimates and its standard error, to the first order."""
     found = first.value / second.value
-    if first.value == second.value:
-        return Estimate(found, 0.0)
     return Estimate(found, found * float(np.hypot(first.error / first.value, second.error / second.value)))
-
-
-def geometric_mean(ratios: Sequence[Estimate]) -> Estimate:
-    """The geometric mean of ratios and its standard error from theirs."""
-    values, errors = np.array(ratios).T
-    found = float(np.exp(np.log(values).mean()))
-    return Estimate(found, found * float(np.sqrt(((errors / values) ** 2).sum())) / len(values))
 
 
 class ScoreFile(NamedTuple):

@@ -23,6 +23,7 @@ from apportion.studies.paper.section import OnStep, Section, Sizes, Values
 
 _THEORY, _PAPER = "tests/theory/test_theory.py", "tests/statistical/test_paper.py"
 _CONE = "tests/statistical/test_concentration.py"
+_STEPS = "tests/theory/test_errata.py"
 
 
 class Erratum(NamedTuple):
@@ -58,6 +59,9 @@ ERRATA = tuple(Erratum(*fields) for fields in (
      "false from ε = {0} on", f"{_CONE}::test_printed_proposition_is_false_from_a_known_point_on"),
     ("two", "Proposition 1, t = 2", "the same", "log 2 < 1, and the factor t is lost; √h(t)·ε at t·exp(−ε²/2σ²)",
      "false from ε = {0} on", f"{_CONE}::test_corrected_bound_is_above_the_exact_tail"),
+    ("order", "Without order", "E‖ξ‖² = O(√t)", "E‖ξ‖² = t; the root mean square of the supremum is √(t/2)",
+     "{0} at t = {1}, where monotone weights have {2}",
+     f"{_STEPS}::test_without_order_the_supremum_grows_as_the_root_of_t_and_its_mean_square_is_half_of_t"),
     ("martingale", "Remark on martingales", "self-normalised bounds are too loose", "around μ* they are narrower",
      "radius {0} against {1} (corrected) after {2} even periods",
      f"{_PAPER}::test_anytime_interval_covers_under_policies_that_freeze"),
@@ -72,6 +76,12 @@ ERRATA = tuple(Erratum(*fields) for fields in (
      "{0}·Δmax at K = {1}", f"{_THEORY}::test_repaired_adds_the_off_by_one_of_elimination"),
     ("broken", "Theorem 2", "holds for the printed algorithm", "it needs a radius that holds",
      "regret {0}, printed bound {1} at T = {2}", f"{_THEORY}::test_printed_elimination_has_linear_regret"),
+    ("sides", "Proof of Theorem 2", "|μ1 − μ|·√R1 beyond a one-sided supremum at t·δ", "2·t·δ for both sides",
+     "a toss of a coin is 1 or −1 with probability {0}; one side allows {1}",
+     f"{_STEPS}::test_two_sides_need_both_signs"),
+    ("sketch", "Proof of Theorem 2", "P(G_t^c) ≤ K·t^(−2) in the sketch", "K·t·T^(−4), as in the proof",
+     "over {0} periods and {1} arms they add up to {2} and to {3}",
+     f"{_STEPS}::test_the_sketch_of_theorem_two_has_another_failure_probability_than_its_proof"),
     ("lemma", "Lemma 2", "K^(1−b)·√(T/(2−2b)), no closed form", "√(T·C(K, b)), in closed form",
      "{0} against {1}", f"{_THEORY}::test_stopping_time_maximum_against_every_integer_choice"),
     ("full", "Lemma 2, b = 1", "infinite", "finite", "{0}",
@@ -87,6 +97,15 @@ ERRATA = tuple(Erratum(*fields) for fields in (
     ("greedy", "Theorem 4", "sums over all arms, 2^(m+4), 16", "over Δ_i > 0, 2^(m+3), and 8 for 16",
      "{0} printed, {1} corrected, {2} sharper, {3} with μ*",
      f"{_THEORY}::test_greedy_bounds_have_their_worked_values"),
+    ("event", "Proof of Theorem 4", "the event of i* with Δ = 0", "with Δ_i, the gap of the other arm",
+     "of {0} draws {1} are within the printed event",
+     f"{_STEPS}::test_the_event_of_the_best_arm_in_the_proof_of_theorem_four_is_empty_as_printed"),
+    ("power", "After Theorem 4", "b = 1, ε ≈ 0: Δ^(−1)", "Δ^(−3) for the printed bound, Δ^(−1) for the sharp one",
+     "the power of Δ is {0} as printed and {1} in the sharp bound",
+     f"{_STEPS}::test_full_feedback_has_a_third_power_of_the_gap_as_printed_and_the_first_in_the_sharp_bound"),
+    ("gaps", "Algorithm 2 over all gaps", "K^(b−1/2)·T^(3/2−b)", "K^((1−ε)/2)·T^(3/2−b+ε/2), as ε falls K^(1/2)",
+     "K^{0} printed and K^{1} in the bound, at b = {2} and small ε",
+     f"{_THEORY}::test_algorithm_two_over_all_gaps_has_its_powers"),
     ("ceiling", "Theorem 4", "⌈1/(2b−1−ε)⌉", "beware of rounding", "{0} in floating point, {1} in truth",
      f"{_THEORY}::test_greedy_power_is_not_moved_by_rounding"),
 ))  # fmt: skip
@@ -133,6 +152,9 @@ def _concentration() -> dict[str, list[Any]]:
     information = periods * theory.information_rate(1 / arms, b)  # with even splits R1 is the same
     rho = math.pow(arms, 2 * b - 2)
     return {
+        "order": [theory.unordered_growth(periods), periods, math.sqrt(harmonic(periods) / 2)],
+        "sides": [1.0, math.exp(-0.5)],
+        "sketch": [periods, arms, *_failures(arms, periods)],
         "one": [failure(1)["from"]],
         "two": [failure(2)["from"]],
         "martingale": [
@@ -141,6 +163,18 @@ def _concentration() -> dict[str, list[Any]]:
         ],
         "horizon": [printed_radius(periods, known, information, 1.0) for known in (horizon, 1000 * horizon)],
     }  # fmt: skip
+
+
+def _failures(arms: int, periods: int) -> tuple[float, float]:
+    """What the failure probabilities of the sketch and of the proof of Theorem 2 add up to."""
+    t = np.arange(1.0, periods + 1)
+    return float(np.sum(arms * t**-2.0)), float(np.sum(arms * t * float(periods) ** -4.0))
+
+
+def _power_of_gap(form: str) -> float:
+    """The power of the gap in the bound of Theorem 4 at b = 1 and a small ε, between two small gaps."""
+    first, second = (theory.greedy_regret_bound((gap, 0.0), 1.0, 1e-3, form=form) for gap in (1e-5, 1e-6))
+    return round(math.log10(first / second), 2)
 
 
 def _algorithms(rng: np.random.Generator, sizes: Sizes) -> dict[str, list[Any]]:
@@ -164,6 +198,9 @@ def _algorithms(rng: np.random.Generator, sizes: Sizes) -> dict[str, list[Any]]:
             for number in (theory.example_precision(10**12, alpha, 0.75).resource, alpha)
         ],
         "leader": [theory.greedy_exponent(1.0)],
+        "event": [sizes.draws, int(np.sum(np.abs(rng.standard_normal(sizes.draws)) < 0.0))],
+        "power": [_power_of_gap(form) for form in ("printed", "sharp")],
+        "gaps": [0.75 - 0.5, 0.5, 0.75],
         "greedy": [theory.greedy_regret_bound([0.5, 0.0], 0.75, 0.25, form=form) for form in forms],
         "ceiling": [math.ceil(1 / (2 * 0.85 - 1 - 0.2)), 2],
     }  # fmt: skip

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from apportion._common import validation
+from apportion._common import optional, validation
 from apportion.errors import IncompatibleState
 from apportion.studies.finished import Entries, Finished, FinishedWork, digest_of_numbers
 from apportion.studies.page import Block, Heading, Text, write_page
@@ -31,7 +31,7 @@ MARKDOWN, HTML = "report.md", "report.html"
 
 _MODULES = (
     "table_one", "fixed_gaps", "transition", "bounds", "concentration", "lemma_two", "remark_on_b", "examples",
-    "errata", "open_questions",
+    "errata", "open_questions", "diminishing",
 )  # fmt: skip
 SECTIONS: tuple[Section, ...] = tuple(import_module(f"apportion.studies.paper.{name}").SECTION for name in _MODULES)
 
@@ -50,6 +50,7 @@ def reproduce(
     the same call goes on where an earlier one stopped. `on_step` is called with what is being done, and how much of
     the work is done, from 0 to 1. Returns the Markdown file.
     """
+    optional.require("plot")  # before the work, not after it
     folder = Path(out)
     validation.whole("seed", seed, low=0)
     work = FinishedWork[str](folder / DATA, "the paper, measured", _decode, _encode)
@@ -78,9 +79,10 @@ class Cost(NamedTuple):
 
 
 COSTS = {
-    "table-1": Cost(1942.0, 31), "fixed-gaps": Cost(80.0, 33), "phase-transition": Cost(61.0, 64),
+    "table-1": Cost(1600.0, 31), "fixed-gaps": Cost(80.0, 33), "phase-transition": Cost(61.0, 64),
     "bounds": Cost(13.0, 20), "proposition-1": Cost(2.0, 4), "lemma-2": Cost(0.1, 1), "remark-on-b": Cost(29.0, 9),
     "examples": Cost(24.0, 15), "errata": Cost(1.0, 1), "open-questions": Cost(8.0, 8),
+    "diminishing": Cost(200.0, 48),
 }  # fmt: skip
 
 

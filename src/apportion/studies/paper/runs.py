@@ -1,25 +1,21 @@
-"""Mean regret with its error, at the sizes of a run; and powers fitted to such means."""
+"""Mean regret with its error, at the sizes of a run, from runs of its own for every point."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from apportion.model.law import Instance
 from apportion.policies import Policy
-from apportion.reporting.figures.data import fitted_exponent
 from apportion.simulation.engines.leaping.leap import why_not
 from apportion.simulation.families import one_good_arm
 from apportion.simulation.simulate import simulate
+from apportion.studies.intervals import mean_and_error
 from apportion.studies.paper.section import Sizes
 
 # From this horizon on the simulation leaps where it can.
 LEAPING_HORIZON = 100_000
-# A two-sided 95% interval of a normal estimate is this many standard errors to each side.
-ERRORS_TO_EACH_SIDE = 1.959963984540054
 # Runs that are all the same differ by rounding only: by less than this part of their mean.
 ROUNDING = 1e-12
 
@@ -30,14 +26,6 @@ class Mean(NamedTuple):
     mean: float
     error: float
     runs: int
-
-
-class Power(NamedTuple):
-    """A fitted power with its 95% interval."""
-
-    power: float
-    low: float
-    high: float
 
 
 def can_leap(policy: Policy, instance: Instance, horizon: int) -> bool:
@@ -55,31 +43,26 @@ def final_regret(policy: Policy, instance: Instance, horizon: int, sizes: Sizes,
         policy, instance, horizon=horizon, replications=count, seed=seed, record=("regret",), periods=1,
         engine="auto", progress=False,
     )  # fmt: skip
-    values = found.regret.values.ravel()
-    mean, error = float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values)))
-    return Mean(mean, error if error > ROUNDING * mean else 0.0, len(values))
+    mean, error, _ = mean_and_error(found.regret.values.ravel())
+    return Mean(mean, error if error > ROUNDING * mean else 0.0, count)
+
+
+def growth_in_log(
+    policy: Policy, instance: Instance, horizon: int, runs: int, seed: int, factor: int = 10
+) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """What each run loses between T/factor and T, over log(factor): its own slope in log T.
+
+    Taken run by run, so that both ends share their noise as they do, and runs are independent of each other.
+    """
+    start = max(horizon // factor, 1)
+    found = simulate(
+        policy, instance, horizon=horizon, replications=runs, seed=seed, record=("regret",), periods=[start, horizon],
+        engine="dense", progress=False,
+    )  # fmt: skip
+    regret = found.regret.isel(policy=0, instance=0).transpose("replication", "period").values
+    return np.asarray((regret[:, 1] - regret[:, 0]) / np.log(horizon / start))
 
 
 def world(arms: int, b: float, gap: float) -> Instance:
     """One arm better than all others by `gap`."""
     return Instance(one_good_arm(arms, gap), b=b)
-
-
-def fitted_power(x: Sequence[float], means: Sequence[float], errors: Sequence[float] | None = None) -> Power:
-    """The power of x that fits, with its interval: the scatter around the fit or the errors, whichever is more."""
-    slope, error = fitted_exponent(x, means, errors)
-    reach = 0.0 if math.isnan(error) else ERRORS_TO_EACH_SIDE * error
-    return Power(slope, slope - reach, slope + reach)
-
-
-def line_of(x: Any, means: Any, errors: Any) -> Power:
-    """The slope of a straight line by least squares, with its interval by the same rule as `fitted_power`."""
-    points, values, deviations = (np.asarray(item, np.float64) for item in (x, means, errors))
-    centred = points - points.mean()
-    spread = float(centred @ centred)
-    slope = float(centred @ values) / spread
-    residuals = values - values.mean() - slope * centred
-    scatter = float(residuals @ residuals) / max(len(points) - 2, 1) / spread
-    propagated = float(np.square(centred) @ np.square(deviations)) / spread**2
-    reach = ERRORS_TO_EACH_SIDE * math.sqrt(max(scatter, propagated))
-    return Power(slope, slope - reach, slope + reach)

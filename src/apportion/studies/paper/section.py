@@ -35,10 +35,10 @@ class Sizes(NamedTuple):
     seasons: int
     surface_steps: int
 
-    def times(self, factor: int) -> Sizes:
-        """The same with more runs of each kind, where runs are cheap or differences small."""
-        counts = {name: factor * getattr(self, name) for name in ("arm_periods", "min_runs", "leaping_runs")}
-        return self._replace(**counts)
+    def times(self, factor: float) -> Sizes:
+        """The same with more runs of each kind, where runs are cheap or differences small; or with fewer."""
+        names = ("arm_periods", "min_runs", "leaping_runs")
+        return self._replace(**{name: max(2, round(factor * getattr(self, name))) for name in names})
 
 
 FULL = Sizes(

@@ -14,12 +14,15 @@ from apportion.policies import Odds, Policy, SuccessiveElimination, Thompson
 from apportion.reporting.html import shown
 from apportion.studies.curves import Curve, Labels, Panel, Reference, draw_panels
 from apportion.studies.page import Block, Figure, Picture, Text, table_of, with_error
-from apportion.studies.paper.runs import final_regret, world
+from apportion.studies.paper.runs import Mean, final_regret, world
 from apportion.studies.paper.section import OnStep, Section, Sizes, Values
+from apportion.studies.seeds import seed_of
 
 GAP = 0.5
 POOLING, DIVIDING, ODDS = "pooling (Thompson)", "dividing (elimination)", "Odds"
 TOY_B_VALUES = (0.0, 0.25, 0.5, 0.75, 1.0)
+# How often the crossing is worked out again from means that are redrawn within their errors.
+REDRAWS = 400
 
 
 def contestants(b: float) -> dict[str, Policy]:
@@ -47,6 +50,19 @@ def crossing(powers: list[float], pooling: list[float], dividing: list[float]) -
     return powers[0]
 
 
+def _error_of_crossing(powers: list[float], pooling: list[Mean], dividing: list[Mean], seed: int) -> float | None:
+    """The standard deviation of the crossing where every mean is redrawn within its error; None if it may not be."""
+    rng = np.random.default_rng([seed, len(powers)])
+    means, errors = (np.array([[getattr(m, name) for m in curve] for curve in (pooling, dividing)])
+                     for name in ("mean", "error"))  # fmt: skip
+    found = [
+        crossing(powers, *np.maximum(means + errors * rng.standard_normal(means.shape), 1e-9).tolist())
+        for _ in range(REDRAWS)
+    ]
+    there = [at for at in found if at is not None]
+    return float(np.std(there)) if len(there) == len(found) else None
+
+
 def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
     """Regret by b and K; variances of the toy example, in formula and drawn."""
     curves: list[dict[str, Any]] = []
@@ -56,14 +72,18 @@ def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
         for b in sizes.b_values:
             on_step(f"phase transition, K = {arms}, b = {b:g}")
             for name, policy in contestants(b).items():
-                mean = final_regret(policy, world(arms, b, GAP), sizes.transition_horizon, sizes, seed)
-                found.setdefault(name, []).append(mean)
+                case, own_seed = world(arms, b, GAP), seed_of(seed, arms, b)
+                found.setdefault(name, []).append(
+                    final_regret(policy, case, sizes.transition_horizon, sizes, own_seed)
+                )
         for name, regrets in found.items():
             regret = {"means": [mean.mean for mean in regrets], "errors": [mean.error for mean in regrets]}
             curves.append({"arms": arms, "policy": name, "b": list(sizes.b_values), **regret})
         pooling, dividing, odds = ([mean.mean for mean in found[name]] for name in (POOLING, DIVIDING, ODDS))
         ratios = {"dividing": pooling[-1] / dividing[-1], "odds": pooling[-1] / odds[-1]}
-        crossings.append({"arms": arms, "at": crossing(list(sizes.b_values), pooling, dividing), **ratios})
+        error = _error_of_crossing(list(sizes.b_values), found[POOLING], found[DIVIDING], seed)
+        at = crossing(list(sizes.b_values), pooling, dividing)
+        crossings.append({"arms": arms, "at": at, "error": error, **ratios})
     on_step("the toy example")
     toy = [_toy(arms, b, sizes.draws, seed) for arms in sizes.transition_arms[:2] for b in TOY_B_VALUES]
     return {"gap": GAP, "horizon": sizes.transition_horizon, "curves": curves, "crossings": crossings, "toy": toy}
@@ -100,14 +120,16 @@ def show(values: Values) -> list[Block]:
             f"1/2. Regret after {shown(values['horizon'])} periods, one arm better by {shown(values['gap'])}. "
             "Pooling cannot see b: the whole unit goes to one arm. Dividing evenly pays from some b on, and that b "
             "falls towards 1/2 as arms become many; `Odds` draws one arm below b = 1/2, so it follows whichever side "
-            "is better."
+            "is better. Every b has runs of its own; the error of the b at which the curves cross is that of "
+            "redrawing all means within theirs."
         ),
         Picture("phase-transition", "Mean regret against b; the dotted line is b = 1/2.", lambda: draw(values)),
         table_of("Mean regret with standard error.", values["curves"], regrets),
         table_of(
             "From which b on dividing evenly loses less than pooling, and how much more pooling loses at the last b.",
             values["crossings"],
-            {"K": "arms", "dividing better from b": lambda row: "never here" if row["at"] is None else row["at"],
+            {"K": "arms", "dividing better from b":
+             lambda row: "never here" if row["at"] is None else with_error(row["at"], row["error"]),
              "pooling over dividing": "dividing", "pooling over Odds": "odds"},
         ),
         Text(

@@ -18,7 +18,8 @@ def verdict(study: Study) -> str:
     steady = [name for name in study if name not in moving]
     forgetting = [name for name in steady if BY_KEY[name.violation].remedy in ("half-life", "window")]
     outliers = [name for name in study if BY_KEY[name.violation].noise == "slips"]
-    others = [name for name in study if name not in moving + forgetting + outliers]
+    bent = [name for name in study if BY_KEY[name.violation].c < 1.0]
+    others = [name for name in study if name not in moving + forgetting + outliers + bent]
     # Where a policy is that slow with nothing wrong too, the violation is not to blame.
     slow = [name for name in others if study.linear(name) and study.linear(name._replace(violation=NONE))]
     broken = [name for name in others if study.linear(name) and name not in slow]
@@ -28,12 +29,15 @@ def verdict(study: Study) -> str:
         listed = "; ".join(map(_where, broken))
         sentences = [f"Within this horizon regret is linear for {listed}. The largest ratio is {most}."]
     else:
-        nothing = "With σ or b wrong, heavy tails, delays or late arms nothing explodes"
+        nothing = "With σ or b wrong, heavy tails, unequal or correlated noise, delays or late arms nothing explodes"
         sentences = [f"{nothing}: regret is nowhere linear, and the largest is {most}."]
     if slow:
         names = " and ".join(dict.fromkeys(f"{name.policy} at b = {_b_of(name):g}" for name in slow))
         sentences.append(f"Too slow for this horizon even where nothing is wrong: {names}.")
-    named = {"outliers": outliers, "moving means": moving, "forgetting in a steady world": forgetting}
+    named = {
+        "outliers": outliers, "diminishing returns taken as proportional": bent, "moving means": moving,
+        "forgetting in a steady world": forgetting,
+    }  # fmt: skip
     for label, found in named.items():
         mine = [name for name in found if name.policy == LEADING]
         linear = [f"{BY_KEY[name.violation].label} (b = {_b_of(name):g})" for name in mine if study.linear(name)]
@@ -93,6 +97,24 @@ where nothing is wrong: {times("robust")}. Lost: the noise is not sub-Gaussian, 
 bound is proven, with or without the option. An arm with one or two outcomes has nothing to trim against: a policy
 that pools can be put off the best arm by one outlier for as long as its index takes to return, and that is the
 tail below. With skewed noise the robust estimate leans towards the median."""),
+        ("Unequal noise", f"""
+The best arm has {violations.LARGEST_LEVEL:g} times the σ that is assumed, the last one as many times less, the others
+between; all are taken as their geometric mean: {times("unequal")} for `{LEADING}`, {span("unequal")} over all
+policies. Lost: the interval of every arm that is noisier than assumed does not hold, and no regret bound does.
+`{LEADING}` and `Matching` take a σ for each arm, and `apportion fit` estimates them."""),
+        ("Correlated noise", f"""
+Within a period any two arms are correlated by {violations.CORRELATION:g}, as by a common shock: {times("shock")} for
+`{LEADING}`, {span("shock")} over all policies. Kept: the interval of each arm, and the regret bounds of proportional
+returns, as their proofs add up the failures of arms whatever their correlation (not so the pairwise test of
+`SuccessiveElimination`, which takes them as independent). From one period to the next by {violations.CORRELATION:g}:
+{times("serial")} for `{LEADING}`, {span("serial")} over all policies. Lost: the noise no longer has mean 0 given the
+past, so no interval, radius or regret bound is proven; n outcomes tell about as much as
+{(1 - violations.CORRELATION) / (1 + violations.CORRELATION):.2g}·n independent ones."""),
+        ("Returns that diminish", f"""
+Returns grow as A^{violations.RETURN_EXPONENT:g}, and every policy takes them as proportional: {times("bent")} for
+`{LEADING}`, {span("bent")} over all policies, against the best split. Lost: all of it. The best split is no longer
+all on one arm, so a policy that finds the best arm goes on losing what the others would have added, and estimates
+lean upwards for arms with small shares. `{LEADING}`, `Matching` and `Thompson` take c, `Auto` learns it."""),
         ("Means that move", f"""
 Drift: every mean is a random walk with steps of {violations.DRIFT_STEP:g}; jumps: after each quarter of the time
 another arm is the good one. Regret is counted against the best arm of each period. Without forgetting:

@@ -23,9 +23,9 @@ from apportion.studies.robustness.violations import BY_KEY, NONE, POLICIES, VIOL
 TITLE = "Robustness"
 DATA = "data.json"
 LEAD = (
-    "What happens to regret when something is not as assumed: σ or b is wrong, the noise has heavy tails, means move,"
-    " outcomes come late, arms arrive late. Each figure is the mean regret in that world over the mean regret of the"
-    " same policy in the same world with nothing wrong."
+    "What happens to regret when something is not as assumed: σ or b is wrong, the noise has heavy tails, is unequal"
+    " or correlated, returns diminish, means move, outcomes come late, arms arrive late. Each figure is the mean"
+    " regret in that world over the mean regret of the same policy in the same world with nothing wrong."
 )
 
 CONCAVE_WORDS = (

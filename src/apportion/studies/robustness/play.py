@@ -36,9 +36,8 @@ class Run(NamedTuple):
         arms, horizon, start = self.world.arms, self.horizon, [self.seed, self.number]
         means = means_over_time(self.world, self.violation, horizon, np.random.default_rng(start))
         noise = noise_over_time(self.violation, horizon, arms, np.random.default_rng([*start, 1]))
-        if self.violation.late:
-            return DrawnAhead(means, noise, self.world.b, arms - LATE_ARMS, horizon // LATE_FRACTION + 1)
-        return DrawnAhead(means, noise, self.world.b, arms, 1)
+        early, arrival = (arms - LATE_ARMS, horizon // LATE_FRACTION + 1) if self.violation.late else (arms, 1)
+        return DrawnAhead(means, noise, self.world.b, early, arrival, self.violation.c)
 
     @property
     def assumed_b(self) -> float:

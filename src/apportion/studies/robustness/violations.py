@@ -22,6 +22,11 @@ DELAY = 10
 DRIFT_STEP, DRIFT_TOP = 0.015, 1.5
 JUMP_STRETCHES = 4
 STUDENT_DEGREES = 3.0
+# The noise of the best arm is this many times the one that is assumed, that of the last one as many times less.
+LARGEST_LEVEL = 2.0
+# The correlation of two arms in one period, and of one arm in two periods that follow each other.
+CORRELATION = 0.5
+RETURN_EXPONENT = 0.7
 SLIP_CHANCE, SLIP_SIZE = 0.01, 30.0
 LOW_MEAN = 0.5
 
@@ -48,7 +53,9 @@ class Violation(NamedTuple):
 
     `sigma_factor` and `b_shift`: how far the policy's σ and b are from the true ones; `means`: steady, drift, jump;
     `late`: two arms, one the best, arrive after a third of the time; `noise`: gaussian, student (3 degrees of
-    freedom, variance 1), slips (1 outcome in 100 is off by ±30σ·A^b). The keys are those of the data file.
+    freedom, variance 1), slips (1 outcome in 100 is off by ±30σ·A^b), unequal (a σ for each arm, their geometric mean
+    assumed), shock (arms correlated within a period), serial (periods correlated); `c`: returns grow as A^c. The keys
+    are those of the data file.
     """
 
     key: str
@@ -60,6 +67,7 @@ class Violation(NamedTuple):
     means: str = "steady"
     delay: int = 0
     late: bool = False
+    c: float = 1.0
     remedy: str = "none"
 
     @property
@@ -86,6 +94,10 @@ VIOLATIONS = (
     Violation("slips", "heavy tails", "1 in 100 off by 30σ", noise="slips"),
     Violation("slips-robust", "heavy tails", "1 in 100 off by 30σ, robust", noise="slips", remedy="robust"),
     Violation("robust", "heavy tails", "nothing is wrong, robust", remedy="robust"),
+    Violation("unequal", "noise", "σ per arm, 2 to 1/2, one assumed", noise="unequal"),
+    Violation("shock", "noise", "arms correlated by 0.5", noise="shock"),
+    Violation("serial", "noise", "periods correlated by 0.5", noise="serial"),
+    Violation("bent", "returns", "returns as A^0.7", c=RETURN_EXPONENT),
     Violation("drift", "means move", "drift", means="drift"),
     Violation("drift-half-life", "means move", "drift, half-life", means="drift", remedy="half-life"),
     Violation("drift-window", "means move", "drift, window", means="drift", remedy="window"),
@@ -130,4 +142,13 @@ def noise_over_time(violation: Violation, horizon: int, arms: int, rng: np.rando
     if violation.noise == "slips":
         slipped = rng.random((horizon, arms)) < SLIP_CHANCE
         noise = np.where(slipped, SLIP_SIZE * np.sign(noise), noise)
+    elif violation.noise == "unequal":
+        noise = noise * np.geomspace(LARGEST_LEVEL, 1.0 / LARGEST_LEVEL, arms)
+    elif violation.noise == "shock":
+        common = rng.standard_normal((horizon, 1))
+        noise = np.sqrt(CORRELATION) * common + np.sqrt(1.0 - CORRELATION) * noise
+    elif violation.noise == "serial":
+        fresh = np.sqrt(1.0 - CORRELATION**2)
+        for period in range(1, horizon):
+            noise[period] = CORRELATION * noise[period - 1] + fresh * noise[period]
     return noise
