@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from apportion.campaigns.campaign import Campaign
-from apportion.campaigns.plan import ranged
+from apportion.campaigns.plan_words import ranged
 from browser.watching import accessible
 
 MEANS = {"search": 12.0, "social": 9.0, "video": 6.0}

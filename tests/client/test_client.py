@@ -31,8 +31,8 @@ from apportion.campaigns.status import Status
 from apportion.campaigns.storage.address import database_url
 from apportion.campaigns.storage.database import close_engine
 from apportion.campaigns.storage.tokens import Tokens
-from apportion.client import NotAllowed, RemoteCampaign, ServiceUnavailable
-from apportion.client.transport import Transport
+from apportion.client import AsyncCampaign, AsyncClient, NotAllowed, RemoteCampaign, ServiceUnavailable
+from apportion.client.transport import BlockingTransport, finish
 from apportion.testing.stores import use_every_verb
 
 SOAK = bool(os.environ.get("APPORTION_SOAK"))
@@ -85,7 +85,11 @@ def same(one, other):
 VERBS = [name for name in vars(CampaignVerbs) if not name.startswith("_")] + ["name"]
 # What the protocol itself says by other verbs, where a class has no quicker code of its own.
 ARM_VERBS = {"add_arm", "pause_arm", "resume_arm", "remove_arm", "bound_arm", "expected_regret"}
-DERIVED = {ap.Campaign: ARM_VERBS, RemoteCampaign: {*ARM_VERBS, "period", "version", "open_tickets", "unit"}}
+DERIVED = {
+    ap.Campaign: ARM_VERBS,
+    RemoteCampaign: {*ARM_VERBS, "period", "version", "open_tickets", "unit"},
+    AsyncCampaign: ARM_VERBS - {"expected_regret"},
+}
 
 
 def test_returns_that_diminish_and_a_noise_level_per_arm_are_the_same_over_http(client, place):
@@ -105,9 +109,9 @@ def test_returns_that_diminish_and_a_noise_level_per_arm_are_the_same_over_http(
     assert far.change(c=None, sigma=2.0).sigma == near.settings.sigma == 2.0
 
 
-@pytest.mark.parametrize("cls", [ap.Campaign, RemoteCampaign])
+@pytest.mark.parametrize("cls", [ap.Campaign, RemoteCampaign, AsyncCampaign])
 @pytest.mark.parametrize("verb", [*VERBS, "_change_arm"])
-def test_campaign_and_remote_campaign_have_the_verbs_of_the_protocol(cls, verb):
+def test_campaigns_here_and_in_a_service_have_the_verbs_of_the_protocol(cls, verb):
     """Each with its own code behind it, and the same parameters, defaults and types."""
     if verb == "name":
         assert CampaignVerbs.__annotations__ == {"name": "str"}
@@ -128,11 +132,14 @@ def test_what_only_one_of_them_has_is_known():
         return {name for name in dir(cls) if not name.startswith("_")}
 
     assert public(RemoteCampaign) - set(VERBS) == set()
+    assert public(AsyncCampaign) | {"name"} == set(VERBS)
+    assert public(AsyncClient) == public(ap.Client)
     # What makes or finds a campaign is the client's: `create`, `open`, `names`. The rest needs the database at hand.
     assert public(ap.Campaign) - set(VERBS) == {
         "create", "open", "names", "together", "state", "replay", "tag",
     }  # fmt: skip
-    own, remote = (inspect.signature(cls.create).parameters for cls in (ap.Campaign, ap.Client))
+    own, remote, awaited = (inspect.signature(cls.create).parameters for cls in (ap.Campaign, ap.Client, AsyncClient))
+    assert awaited == remote
     assert {name: str(own[name]) for name in own if name != "db"} == {
         name: str(remote[name]) for name in remote if name != "self"
     }
@@ -768,8 +775,8 @@ def connections(transport):
 
 
 def test_connections_are_closed_with_the_client(place):
-    transport = Transport(place[0], None, 10.0, 0)
-    transport.read("version")
+    transport = BlockingTransport(place[0], None, 10.0, 0)
+    finish(transport.read("version"))
     (connection,) = connections(transport)
     assert not connection.is_closed()
     del transport  # forgotten, not closed: no socket stays behind

@@ -469,7 +469,8 @@ def test_a_history_is_imported_whole_or_not_at_all(ads):
             HISTORY,
             {"date_column": "day"},
             "Row 1: one column named 'day' is needed, or say which one is the date (`--date-column` on the command "
-            "line); found are date, arm, amount, outcome.",
+            "line, `date_column` over HTTP, `date` in Python); found are date, arm, amount, outcome. Perhaps the "
+            "date is 'date'.",
         ),
         (HISTORY, {"file": "../x"}, "`file` must be the printable name of a file, without folders; got '../x'."),
     ):

@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 from tests.cli.commands import run
 
 import apportion as ap
+from apportion._common.tables import FileContent
 from apportion.campaigns.health import first_ticket
 from apportion.campaigns.report import campaign_page
 from apportion.campaigns.tables import status_rows
@@ -107,6 +108,36 @@ def test_amounts_that_wait_and_are_far_beyond_what_was_tried_are_named(bent):
     far = {finding.kind: finding for finding in bent.status().health.findings}["untried-amounts"]
     assert "The open split gives" in far.meaning
     assert far.command == "apportion settings ads --growth 2"
+
+
+def test_an_amount_at_the_limit_on_growth_is_not_beyond_it_where_it_is_rounded(sqlite):
+    campaign = ap.Campaign.create("ads", ("a", "b"), budget=1500, unit="USD", db=sqlite, seed=1)
+    rows = [f"2026-01-{day:02},{arm},{amount},{amount * rate}" for day in range(1, 20)
+            for arm, amount, rate in (("a", 540.1871, 2.0), ("b", 900.0, 1.0))]  # fmt: skip
+    campaign.import_history(FileContent("h.csv", "\n".join(("date,arm,amount,outcome", *rows)).encode()))
+    split = campaign.split()
+    assert split.amounts["a"] == pytest.approx(2 * 540.1871, abs=0.01)
+    assert "untried-amounts" not in [finding.kind for finding in campaign.status().health.findings]
+
+
+def test_reasons_are_no_surer_at_any_door_where_arms_were_learned_to_move(sqlite):
+    campaign = ap.Campaign.create("moving", ("a", "b"), budget=100, db=sqlite, seed=1)
+    rng = np.random.default_rng(3)
+    with campaign.together():
+        for period in range(60):
+            split = campaign.split()
+            rates = {"a": 1.0 + 0.1 * period, "b": 3.0 + 2.0 * np.sin(period / 4.0)}
+            told = {arm: x * rates[arm] * (1 + 0.02 * rng.normal()) for arm, x in split.amounts.items() if x > 0}
+            campaign.record(split.ticket, told, confirm=True)
+    split = campaign.split()
+    assert split.beliefs.learned.fades
+    assert max(split.beliefs.probability_best) > 0.9
+    assert ">80% likely to be the best" in split.reasons["a"]
+    assert campaign.status().most_sure == 0.8
+    assert campaign.explain(split.ticket).reasons == split.reasons
+    client = TestClient(create_app(sqlite), base_url="http://127.0.0.1")
+    sent = client.get(f"/api/v1/campaigns/moving/splits/{split.ticket}").json()
+    assert {arm["arm"]: arm["reason"] for arm in sent["arms"]} == dict(split.reasons)
 
 
 def test_a_write_under_way_is_in_it_and_nothing_half_done_is_kept(bent):

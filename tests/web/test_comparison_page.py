@@ -10,7 +10,7 @@ from apportion.web.app import create_app
 from apportion.web.laboratory.comparisons import Comparisons, offered
 from apportion.web.pages import comparison
 
-ASKED = {"policy": ["Uniform", "SteppedAllocation"], "world": ["jobs"], "horizon": "20", "runs": "2", "seed": "1"}
+ASKED = {"policy": ["Uniform", "MARA"], "world": ["jobs"], "horizon": "20", "runs": "2", "seed": "1"}
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_a_comparison_is_made_once_and_shown_as_a_table(client):
         assert "Under way" in page.text
         time.sleep(0.2)
     table = page.text[page.text.index("compare-table") :]
-    assert re.search(r"SteppedAllocation.*?\d+\.\d% <small>± \d+\.\d%", table, re.S)
+    assert re.search(r"MARA.*?\d+\.\d% <small>± \d+\.\d%", table, re.S)
     assert "an even split" in table
     assert "compare-table" in post(client, **ASKED).text  # found again, at once
 

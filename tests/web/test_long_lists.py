@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from apportion.campaigns.campaign import Campaign
-from apportion.campaigns.status import expected_regret
+from apportion.campaigns.cost_of_doubt import expected_regret
 from apportion.web.app import create_app
 from apportion.web.pages.over_time import ARMS_DRAWN
 from apportion.web.pages.paging import ARMS_PER_PAGE
@@ -175,7 +175,15 @@ def test_the_cost_of_doubt_of_very_many_arms_is_drawn_in_bounded_room(monkeypatc
     beliefs = many.beliefs()
     amounts = dict.fromkeys(beliefs, 1.0)
     whole = expected_regret(beliefs, amounts)
-    monkeypatch.setattr("apportion.campaigns.status._MOST_NUMBERS", 256 * MANY)
+    monkeypatch.setattr("apportion.campaigns.cost_of_doubt._MOST_NUMBERS", 256 * MANY)
     fewer = expected_regret(beliefs, amounts)
     assert fewer != whole
     assert fewer == pytest.approx(whole, rel=0.05)
+
+
+def test_a_rule_is_written_in_words_where_there_are_too_many_arms_to_choose_from(client, db):
+    arms = [f"arm {index}" for index in range(300)]
+    Campaign.create("many", arms, budget=1000, db=db)
+    page = client.get("/campaigns/many").text
+    assert "300 arms are too many to choose from" in page
+    assert '<input type="checkbox" name="arm"' not in page

@@ -17,6 +17,7 @@ from apportion.campaigns.settings import Settings
 from apportion.web import api, pages
 from apportion.web.api import requests, responses
 from apportion.web.api.describe import describe
+from apportion.web.api.operations import OPERATION_IDS
 from apportion.web.app import create_app
 from apportion.web.guard.credentials import Access
 
@@ -147,6 +148,13 @@ def check(schema, example):
 def fields(schema):
     references = [part["$ref"] for part in (schema, *schema.get("anyOf", ())) if "$ref" in part]
     return FOUND["components"]["schemas"][references[0].rpartition("/")[2]]["properties"]
+
+
+def test_every_route_has_a_name_of_its_own_and_no_name_is_left_over():
+    found = [operation["operationId"] for operations in FOUND["paths"].values() for operation in operations.values()]
+    assert sorted(found) == sorted(OPERATION_IDS.values())
+    assert len(set(found)) == len(found)
+    assert all(name.isidentifier() for name in found)
 
 
 def test_the_settings_are_those_of_the_library():

@@ -92,6 +92,17 @@ def test_the_list_shows_leader_last_split_open_tickets_and_regret(client, ads):
     assert shared.readable(ads.status().expected_regret) in said
 
 
+def test_the_list_shows_the_last_split_that_was_not_cancelled_and_how_often_it_is_split(client, ads):
+    first = ads.split()
+    ads.cancel(ads.split().ticket)
+    ads.change(every="week")
+    page = client.get("/").text
+    assert f"ticket {first.ticket}, 5,000 EUR" in page
+    assert "5,000 EUR per week" in page
+    ads.cancel(first.ticket)
+    assert "no split yet" in client.get("/").text
+
+
 def test_nobody_leads_where_the_best_mean_is_no_likelier_the_best_than_any_arm(client, db):
     campaign = Campaign.create("even", ("a", "b", "c", "d"), budget=100, db=db, b=0.5, sigma=2, seed=1)
     lone = Campaign.create("lone", ("a",), budget=100, db=db, b=0.5, sigma=2, seed=1)

@@ -69,6 +69,7 @@ def test_a_stream_ends_with_its_token(sqlite):
     secret = tokens.create("anna", scope="read")
     running = Service(sqlite)
     try:
+        running.ask("/healthz")  # it may still be starting
         ended = threading.Event()
 
         def follow():

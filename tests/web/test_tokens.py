@@ -153,7 +153,7 @@ def test_one_of_many_who_take_a_name_at_once_gets_it(db):
         ("a\nb", "write", "`name` must be printable text"),
         ("a" * 101, "write", "`name` must be printable text"),
         (None, "write", "`name` must be printable text"),
-        ("a", "admin", "`scope` must be one of 'read', 'write'; got 'admin'."),
+        ("a", "admin", "`scope` must be one of 'none', 'read', 'record', 'write'; got 'admin'."),
     ],
 )
 def test_what_cannot_be_a_token_is_refused(sqlite, name, scope, sentence):
@@ -192,7 +192,7 @@ def test_the_commands(sqlite):
     ("arguments", "sentence"),
     [
         (("create", "anna"), "Token 'anna' is there already; revoke it first or choose another name."),
-        (("create", "x", "--scope", "all"), "`scope` must be one of 'read', 'write'; got 'all'."),
+        (("create", "x", "--scope", "all"), "`scope` must be one of 'none', 'read', 'record', 'write'; got 'all'."),
         (("revoke", "nobody"), "Token 'nobody' is not in use; in use are: anna."),
     ],
 )
@@ -213,6 +213,7 @@ def test_each_command_has_help_with_an_example(command):
 
 
 def test_no_tokens_yet_says_what_to_do(sqlite):
+    ap.Campaign.create("ads", ("a", "b"), budget=1, db=sqlite)
     assert run("token", "list", "--db", sqlite).out == "No tokens yet. Make one: apportion token create NAME\n"
 
 

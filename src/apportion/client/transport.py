@@ -2,10 +2,15 @@
 
 Every write carries an `Idempotency-Key`, so that a request whose answer was lost can be sent again: the service does
 it once.
+
+What is sent, and what is made of the answer, is written once, as coroutines. `AsyncTransport` waits in them as a
+coroutine does. `BlockingTransport` blocks where they would wait, so that they never do: `finish` runs them to their
+end without an event loop.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import random
@@ -14,10 +19,10 @@ import threading
 import time
 import uuid
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from numbers import Integral, Real
 from socket import gaierror
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 from apportion import errors
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
 Query = Mapping[str, Any]
 Body = bytes | None
 Headers = Mapping[bytes, bytes]
+Result = TypeVar("Result")
 
 TOKEN_VARIABLE = "APPORTION_TOKEN"
 
@@ -55,8 +61,25 @@ _ERRORS: Mapping[str, type[errors.ApportionError]] = {
 }
 
 
+def finish(steps: Coroutine[Any, Any, Result]) -> Result:
+    """The result of a coroutine that never waits, as over a `BlockingTransport`.
+
+    >>> async def double(number):
+    ...     return 2 * number
+    >>> finish(double(21))
+    42
+    """
+    try:
+        steps.send(None)
+    except StopIteration as done:
+        result: Result = done.value
+        return result
+    steps.close()
+    raise RuntimeError("a coroutine waited where only a blocking transport is")
+
+
 class Transport:
-    """One service, for all threads of a process."""
+    """One service: what is the same however one waits for it."""
 
     def __init__(self, url: str, token: str | None, timeout: float, retries: int) -> None:
         optional.require("client")
@@ -71,9 +94,6 @@ class Transport:
             if not isinstance(token, str) or not token.isascii() or not token.isprintable() or " " in token:
                 raise errors.InvalidValue("`token` must be what `apportion token create` printed.")
             self._headers["Authorization"] = f"Bearer {token}"
-        self._lock = threading.Lock()
-        self._client: httpx.Client | None = None
-        self._process = os.getpid()
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._own_token:
@@ -81,17 +101,17 @@ class Transport:
                 "A client with a `token` of its own cannot be pickled or copied: the copy would hold the secret. "
                 f"Set {TOKEN_VARIABLE} instead."
             )
-        return Transport, (self.url, None, self._timeout, self._retries)
+        return type(self), (self.url, None, self._timeout, self._retries)
 
-    def read(self, *path: str, **query: Any) -> Any:
+    async def read(self, *path: str, **query: Any) -> Any:
         """GET, as plain data; parts of the path are quoted, parameters that are None left out."""
-        return _plain(self._send("GET", path, query))
+        return _plain(await self._send("GET", path, query))
 
-    def read_text(self, *path: str, **query: Any) -> str:
+    async def read_text(self, *path: str, **query: Any) -> str:
         """GET, as text."""
-        return self._send("GET", path, query).content.decode("utf-8")
+        return (await self._send("GET", path, query)).content.decode("utf-8")
 
-    def write(
+    async def write(
         self,
         method: str,
         *path: str,
@@ -106,19 +126,12 @@ class Transport:
         if content is not None:
             body = content if isinstance(content, bytes) else _json(content)
             headers[b"Content-Type"] = media_type.encode()
-        response = self._send(method, path, query or {}, body, headers)
+        response = await self._send(method, path, query or {}, body, headers)
         return _plain(response) if response.content else None
-
-    def close(self) -> None:
-        """Close the connections; the next request makes new ones."""
-        with self._lock:
-            if self._client is not None:
-                self._client.close()
-            self._client = None
 
     # One request
 
-    def _send(
+    async def _send(
         self, method: str, path: tuple[str, ...], query: Query, body: Body = None, headers: Headers | None = None
     ) -> httpx.Response:
         import httpx
@@ -129,7 +142,7 @@ class Transport:
         pause = FIRST_PAUSE_SECONDS
         for left in range(self._retries, -1, -1):
             try:
-                response = self._exchange(method, target, body, headers or {})
+                response = await self._exchange(method, target, body, headers or {})
             except httpx.RequestError as error:
                 if left == 0 or not _is_transient(error):
                     sentence = f"The service at {self.url} cannot be reached: {_reason(error)}."
@@ -139,27 +152,75 @@ class Transport:
                     return response
                 if response.status_code not in TRANSIENT_STATUSES or left == 0:
                     raise error_of(response)
-            time.sleep(pause * (1.0 + 0.5 * random.random()))
+            await self._pause(pause * (1.0 + 0.5 * random.random()))
             pause *= 2.0
         raise AssertionError("the last try returns or raises")
 
-    def _exchange(self, method: str, target: str, body: Body, headers: Headers) -> httpx.Response:
+    async def _exchange(self, method: str, target: str, body: Body, headers: Headers) -> httpx.Response:
         """Send once; an idle connection that the service has closed meanwhile is replaced, which counts as no try."""
         import httpx
 
         while True:
             connected = False
 
-            def trace(event: str, _: Any) -> None:
+            def trace(event: str) -> None:
                 nonlocal connected
                 connected = connected or event.startswith("connection.connect")
 
             try:
-                hooks = {"trace": trace}
-                return self._open().request(method, target, content=body, headers=headers, extensions=hooks)
+                return await self._request(method, target, body, headers, trace)
             except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
                 if connected:
                     raise
+
+    async def _request(
+        self, method: str, target: str, body: Body, headers: Headers, trace: Callable[[str], None]
+    ) -> httpx.Response:
+        """Send once; `trace` hears of each step."""
+        raise NotImplementedError
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait."""
+        raise NotImplementedError
+
+    def _options(self) -> dict[str, Any]:
+        """How the pool of connections is made. Without the environment: no proxy stands between, and no .netrc
+        replaces the token."""
+        import httpx
+
+        return {
+            "headers": self._headers,
+            "timeout": self._timeout,
+            "limits": httpx.Limits(max_connections=None, max_keepalive_connections=MOST_IDLE_CONNECTIONS),
+            "verify": ssl.create_default_context() if self.url.startswith("https:") else False,
+            "trust_env": False,
+        }
+
+
+class BlockingTransport(Transport):
+    """One service, for all threads of a process; its coroutines never wait, and are run by `finish`."""
+
+    def __init__(self, url: str, token: str | None, timeout: float, retries: int) -> None:
+        super().__init__(url, token, timeout, retries)
+        self._lock = threading.Lock()
+        self._client: httpx.Client | None = None
+        self._process = os.getpid()
+
+    def close(self) -> None:
+        """Close the connections; the next request makes new ones."""
+        with self._lock:
+            if self._client is not None:
+                self._client.close()
+            self._client = None
+
+    async def _request(
+        self, method: str, target: str, body: Body, headers: Headers, trace: Callable[[str], None]
+    ) -> httpx.Response:
+        hooks = {"trace": lambda event, _: trace(event)}
+        return self._open().request(method, target, content=body, headers=headers, extensions=hooks)
+
+    async def _pause(self, seconds: float) -> None:
+        time.sleep(seconds)
 
     def _open(self) -> httpx.Client:
         """The pool of connections of this process."""
@@ -171,16 +232,43 @@ class Transport:
                 self._client = None
             if self._client is None:
                 self._process = os.getpid()
-                # Without the environment: no proxy stands between, and no .netrc replaces the token.
-                self._client = httpx.Client(
-                    headers=self._headers,
-                    timeout=self._timeout,
-                    limits=httpx.Limits(max_connections=None, max_keepalive_connections=MOST_IDLE_CONNECTIONS),
-                    verify=ssl.create_default_context() if self.url.startswith("https:") else False,
-                    trust_env=False,
-                )
+                self._client = httpx.Client(**self._options())
                 weakref.finalize(self, self._client.close)
             return self._client
+
+
+class AsyncTransport(Transport):
+    """One service, for all tasks of an event loop."""
+
+    def __init__(self, url: str, token: str | None, timeout: float, retries: int) -> None:
+        super().__init__(url, token, timeout, retries)
+        self._pool: tuple[asyncio.AbstractEventLoop, httpx.AsyncClient] | None = None
+
+    async def aclose(self) -> None:
+        """Close the connections; the next request makes new ones."""
+        pool, self._pool = self._pool, None
+        if pool is not None and pool[0] is asyncio.get_running_loop():
+            await pool[1].aclose()
+
+    async def _request(
+        self, method: str, target: str, body: Body, headers: Headers, trace: Callable[[str], None]
+    ) -> httpx.Response:
+        async def hook(event: str, _: Any) -> None:
+            trace(event)
+
+        return await self._open().request(method, target, content=body, headers=headers, extensions={"trace": hook})
+
+    async def _pause(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    def _open(self) -> httpx.AsyncClient:
+        """The pool of connections of this event loop: those of another cannot be used in it."""
+        import httpx
+
+        loop = asyncio.get_running_loop()
+        if self._pool is None or self._pool[0] is not loop:
+            self._pool = loop, httpx.AsyncClient(**self._options())
+        return self._pool[1]
 
 
 def error_of(response: httpx.Response) -> errors.ApportionError:

@@ -26,6 +26,7 @@ from apportion.campaigns.storage.address import database_url, display_url
 from apportion.campaigns.storage.database import close_engine
 from apportion.campaigns.storage.tokens import Tokens
 from apportion.errors import InvalidValue
+from apportion.web.guard.openid import Provider, provider_of
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -35,6 +36,9 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 
 # A request that is not done so long after the signal to stop is cut off.
 SHUTDOWN_SECONDS = 10
+
+# So long after that the process ends, whatever a thread of it still reads: what was acknowledged is on disk.
+CUT_OFF_SECONDS = 5
 
 # A worker that does not answer its supervisor for so long is replaced. The first simulation of a process compiles.
 UNRESPONSIVE_SECONDS = 60
@@ -52,6 +56,8 @@ class ServiceInfo(NamedTuple):
     loopback: bool
     tokens_needed: bool
     workers: int
+    provider: str | None = None
+    """The host of the provider that people sign in with."""
 
 
 def serve(
@@ -61,13 +67,19 @@ def serve(
     port: int = 8000,
     workers: int = 1,
     log_level: str = "info",
+    oidc_issuer: str | None = None,
+    oidc_client_id: str | None = None,
     ready: Callable[[ServiceInfo], None] | None = None,
 ) -> None:
     """Run the service until SIGINT or SIGTERM; `ready` is called as soon as it can be asked.
 
-    On a signal, requests under way are finished, event streams are ended, and nothing new is taken.
+    On a signal, requests under way are finished, event streams are ended, and nothing new is taken. With a provider
+    (`guard.openid`), people sign in there, and nobody comes in without signing in.
     """
     optional.require("web")
+    provider = provider_of(oidc_issuer, oidc_client_id)
+    if provider is not None:
+        optional.require("oidc")
     count = validation.whole("workers", workers, low=1, high=MOST_WORKERS)
     level = validation.choice("log_level", log_level, LOG_LEVELS)
     local = is_loopback(host)
@@ -85,7 +97,7 @@ def serve(
     _allow_many_connections()
     with listen(host, port) as listener, tempfile.TemporaryDirectory(prefix="apportion-") as folder:
         config = Config(
-            functools.partial(application, db, local, folder),
+            functools.partial(application, db, local, folder, provider),
             factory=True,
             workers=count,
             log_config=log_settings(level),
@@ -101,11 +113,10 @@ def serve(
             # The server hears them first and passes them on when all is done; before that there is nothing to end.
             signal.signal(number, _leave)
         if ready is not None:
-            ready(
-                ServiceInfo(
-                    url_of(host, listener), display_url(database_url(db)), local, not local or tokens.any(), count
-                )
-            )
+            needed = not local or provider is not None or tokens.any()
+            name = None if provider is None else provider.name
+            shown = display_url(database_url(db))
+            ready(ServiceInfo(url_of(host, listener), shown, local, needed, count, name))
         if count > 1:
             close_engine(database_url(db))  # the workers have connections of their own
             _run_workers(config, listener, folder)
@@ -152,19 +163,41 @@ def _leave(number: int, frame: Any) -> None:
     raise SystemExit(0)
 
 
-def application(db: str | os.PathLike[str] | None, local: bool, folder: str) -> FastAPI:
+def application(
+    db: str | os.PathLike[str] | None, local: bool, folder: str, provider: Provider | None = None
+) -> FastAPI:
     """The app of one worker."""
     from apportion.web.app import create_app
     from apportion.web.guard.credentials import LOCAL_ACCESS, Access
     from apportion.web.laboratory.experiments import laboratory
 
-    app = create_app(db, access=LOCAL_ACCESS if local else Access(tokens_needed=True, hosts=None))
+    access = LOCAL_ACCESS if local else Access(tokens_needed=True, hosts=None)
+    app = create_app(db, access=access, provider=provider)
     laboratory().share(folder)
     supervisor = multiprocessing.parent_process()
     if supervisor is not None:
         threading.Thread(target=_end_with, args=(supervisor,), name="supervisor", daemon=True).start()
     _limit_pauses()
+    _end_in_time()
     return app
+
+
+def _end_in_time() -> None:
+    """Once told to stop, end: a read that takes minutes is in a thread that nothing can interrupt."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before = signal.getsignal(number)
+        if not callable(before):
+            continue
+
+        def handle(received: int, frame: Any, before: Any = before) -> None:
+            timer = threading.Timer(SHUTDOWN_SECONDS + CUT_OFF_SECONDS, os._exit, (0,))
+            timer.daemon = True
+            timer.start()
+            before(received, frame)
+
+        signal.signal(number, handle)
 
 
 def _limit_pauses() -> None:

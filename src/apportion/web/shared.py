@@ -86,13 +86,14 @@ def forget_campaign(app: FastAPI, name: str) -> None:
     """Look a campaign up again the next time: there may be none of that name any more, or another one."""
     app.state.campaigns.pop(name, None)
     app.state.summaries.pop(name, None)
+    app.state.rows.pop(name, None)
     app.state.charts.forget(name)
 
 
-def versions(store: Store) -> dict[str, Head]:
-    """The last event of each campaign, by name."""
+def versions(store: Store, readable: Callable[[str], bool]) -> dict[str, Head]:
+    """The last event of each campaign that is readable, by name."""
     with store.reading() as session:
-        return {row.name: session.head(row.id) for row in session.campaigns()}
+        return {name: head for name, head in session.heads().items() if readable(name)}
 
 
 # Responses

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -31,7 +32,7 @@ def campaigns(
     archived: Annotated[bool, Query(description="Those that are archived, too.")] = False,
 ) -> Any:
     """All campaigns by name, with their state at a glance."""
-    known = versions(store_of(request.app))
+    known = versions(store_of(request.app), functools.partial(user.may, "read"))
     if not archived:
         shown_names = set(Campaign.names(db_of(request)))
         known = {name: version for name, version in known.items() if name in shown_names}
@@ -113,9 +114,18 @@ def change(request: Request, name: Name, body: requests.ChangeSettings, user: Wr
 
 
 @route(router.get, "/campaigns/{name}/check", "Check a campaign", responses.Check, "What was found; look at `ok`.")
-def check(request: Request, name: Name, user: Reader, place: Heavy) -> Any:
-    """Rebuild everything from the events and compare it with what is stored, bit for bit."""
-    return json_response(open_campaign(request, name).check())
+def check(
+    request: Request,
+    name: Name,
+    user: Reader,
+    place: Heavy,
+    full: Annotated[bool, Query(description="Rebuild all events of a long campaign, too.")] = False,
+) -> Any:
+    """Rebuild everything from the events and compare it with what is stored, bit for bit.
+
+    Of a long campaign the last 20,000 events are rebuilt, and digests prove that nothing before them was changed.
+    """
+    return json_response(open_campaign(request, name).check(full=full))
 
 
 @route(

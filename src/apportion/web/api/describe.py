@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from apportion._version import __version__
 from apportion.web.api import examples
+from apportion.web.api.operations import OPERATION_IDS
 from apportion.web.api.responses import Problem
 from apportion.web.guard.problems import MEDIA_TYPE
 
@@ -24,7 +25,8 @@ INTRODUCTION = """\
 Campaigns over HTTP: everything the command line does with them.
 
 * **Who may**: on loopback, while no token exists, everyone on the machine. Otherwise send
-  `Authorization: Bearer apt_…`; make a token with `apportion token create`. Reading needs scope read, the rest write.
+  `Authorization: Bearer apt_…`; make a token with `apportion token create`. What it may do is
+  said by its scope, for every campaign, and by its rights on single ones: read, record (and split), manage.
 * **Twice is once**: a write with an `Idempotency-Key` is done once, however often it is sent, and answers the same.
 * **Nothing new**: reads carry an `ETag`; sent back as `If-None-Match` it answers 304 while nothing has changed.
 * **Refusals**: problem details (RFC 9457); `detail` is the sentence that the command line prints.
@@ -113,7 +115,10 @@ UNAUTHORISED = refusal(
     "A token is needed.", "unauthorised", 401, "A token is needed: send it as `Authorization: Bearer apt_…`."
 )
 FORBIDDEN = refusal(
-    "This is not allowed.", "forbidden", 403, "Token 'board' may only read: writing needs one of scope write."
+    "This is not allowed.",
+    "forbidden",
+    403,
+    "Token 'board' may only read here: this needs the right to record campaign 'ads'.",
 )
 UNKNOWN = refusal(
     "Something named in the request is not known.", "unknown-name", 404,
@@ -166,8 +171,9 @@ def _description(app: FastAPI) -> dict[str, Any]:
     components["securitySchemes"] = {
         "token": {"type": "http", "scheme": "bearer", "description": "A token of `apportion token create`."}
     }
-    for operations in found["paths"].values():
+    for path, operations in found["paths"].items():
         for method, operation in operations.items():
+            operation["operationId"] = OPERATION_IDS[method, path.removeprefix(PREFIX)]
             _complete(method, operation)
     return found
 

@@ -104,7 +104,7 @@ OVER_TIME: dict[str, Any] = {
 CHECK: dict[str, Any] = {
     "ok": True, "events": 15, "tickets": 7, "snapshots": 1, "exact": True,
     "message": "15 events rebuilt; 1 snapshot agrees bit for bit.",
-    "digest": "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
+    "digest": "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae", "sealed": 0,
 }  # fmt: skip
 PROSPECT: dict[str, Any] = {
     "policy": "Odds", "earned": 71000.0, "earned_low": 52000.0, "earned_high": 90000.0, "regret": 3100.0,
@@ -164,7 +164,7 @@ IMPORTS: dict[str, Any] = {
 }  # fmt: skip
 UNDONE_IMPORT: dict[str, Any] = {"event": 12, "file": "history.csv", "tickets": 1, "arms_removed": []}
 RESTORED: dict[str, Any] = {"campaign": "ads again", "events": 15}
-VERSION: dict[str, Any] = {"version": __version__, "visitor": "local", "scope": "write"}
+VERSION: dict[str, Any] = {"version": __version__, "visitor": "local", "scope": "write", "rights": {}}
 CSV = "date,arm,amount,outcome\n2026-11-09,search,3000,930\n2026-11-09,social,2000,410\n"
 EXPORT: dict[str, Any] = {"format": "apportion.campaign", "version": 1, "name": "ads", "events": [EVENT]}
 STREAM = 'id: 14\nevent: version\ndata: {"version": 14}\n\nid: 15\nevent: change\ndata: {"version": 15}\n\n'

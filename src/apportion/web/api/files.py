@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
@@ -69,9 +68,7 @@ def export(
         "Cache-Control": CACHED,
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name + suffix, safe='')}",
     }
-    parts = files.export_parts(campaign, kind)
-    first = next(parts)  # what cannot be read is refused before anything is sent
-    return StreamingResponse(itertools.chain((first,), parts), headers=headers, media_type=media_type)
+    return StreamingResponse(files.begun_export(campaign, kind), headers=headers, media_type=media_type)
 
 
 _TABLE_BODY = {

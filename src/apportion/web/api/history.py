@@ -6,8 +6,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 
+from apportion._common import validation
 from apportion.allocation.beliefs import Beliefs
 from apportion.campaigns.status import relative_to
+from apportion.campaigns.thinned import is_long, moments_of, most_moments
 from apportion.web.api import responses
 from apportion.web.api.describe import LARGEST_WHOLE, PREFIX, Limit, Name, after, read
 from apportion.web.guard.limits import Heavy
@@ -18,6 +20,7 @@ router = APIRouter(prefix=f"{PREFIX}/campaigns/{{name}}", tags=["history"])
 
 # As many moments are shown by default, at most: enough for a chart as wide as a screen.
 MOMENTS = 120
+MOST_BELIEFS = 40_000  # moments times arms of one answer
 
 
 @read(router, "/history", "History", responses.History, "A page of the history.")
@@ -86,12 +89,20 @@ def over_time(
         Query(description=f"Every so many periods; by default at most {MOMENTS} moments.", ge=1, le=LARGEST_WHOLE),
     ] = None,
 ) -> Any:
-    """What was believed after each split's last event so far; the last moment is today's."""
+    """What was believed after each split's last event so far; the last moment is today's.
+
+    Of a long campaign, and without `every`, the moments are those of its snapshots, about `every` periods apart.
+    """
     campaign = open_campaign(request, name)
 
     def content() -> Any:
-        step = max(1, -(-campaign.period // MOMENTS)) if every is None else every
-        found = campaign.beliefs_over_time(step)
+        periods = campaign.period
+        step = max(1, -(-periods // MOMENTS)) if every is None else every
+        if every is None and is_long(periods):
+            found, step = moments_of(campaign), -(-periods // most_moments(len(campaign.arms)))
+        else:
+            require_few(periods, step, len(campaign.arms))
+            found = campaign.beliefs_over_time(step)
         return {
             "campaign": name,
             "every": step,
@@ -99,6 +110,14 @@ def over_time(
         }
 
     return tagged(request, campaign.tag, content)
+
+
+def require_few(periods: int, every: int, arms: int) -> None:
+    """Refuse an answer that would not end: so many moments of so many arms."""
+    least = -(-periods * arms // MOST_BELIEFS)
+    if every < least:
+        allowed = f"at least {least:,} for {periods:,} periods of {arms:,} arms; the export has everything"
+        raise validation.refuse("every", allowed, every)
 
 
 def beliefs_content(beliefs: Beliefs) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from apportion.errors import InvalidValue
 from apportion.web.api.describe import Responses, example_response, refusal
 from apportion.web.api.requests import RequestModel, field
 from apportion.web.guard.problems import problem
-from apportion.web.guard.users import Writer
+from apportion.web.guard.users import SlowWriter
 from apportion.web.laboratory.experiments import Busy, laboratory
 from apportion.web.laboratory.limits import read_experiment, seconds_of
 from apportion.web.laboratory.run import Run
@@ -102,7 +102,9 @@ async def begin(definition: Any, longest: float | None = None) -> Run | Response
 
 @router.post("/runs", responses=_RESPONSES, summary="Run an experiment")
 async def run_experiment(
-    request: Request, user: Writer, body: Annotated[Experiment, Body(openapi_examples={"small": {"value": EXAMPLE}})]
+    request: Request,
+    user: SlowWriter,
+    body: Annotated[Experiment, Body(openapi_examples={"small": {"value": EXAMPLE}})],
 ) -> Response:
     """Simulate policies on a world. Closing the connection stops it. No campaign is touched."""
     definition = body.model_dump(exclude_none=True)
@@ -124,7 +126,7 @@ async def run_experiment(
 
 @router.post("/runs/{name}/cancel", status_code=204, summary="Cancel an experiment")
 async def cancel_experiment(
-    user: Writer, name: Annotated[str, Path(description="The name in its first event.")]
+    user: SlowWriter, name: Annotated[str, Path(description="The name in its first event.")]
 ) -> Response:
     """Stop an experiment, whichever worker has it. Closing its connection does the same."""
     laboratory().cancel(name)

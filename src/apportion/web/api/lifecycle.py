@@ -11,7 +11,7 @@ from apportion.campaigns.campaign import Campaign
 from apportion.errors import UnknownName
 from apportion.web.api import requests, responses
 from apportion.web.api.describe import LARGEST_WHOLE, PREFIX, Key, Name, read, route
-from apportion.web.guard.users import Reader, Writer
+from apportion.web.guard.users import Reader, Writer, check_may_begin
 from apportion.web.shared import db_of, forget_campaign, json_response, open_campaign, tagged
 
 router = APIRouter(prefix=f"{PREFIX}/campaigns/{{name}}", tags=["campaigns"])
@@ -62,6 +62,7 @@ def unarchive(request: Request, name: Name, user: Writer, key: Key = None) -> An
 @route(router.post, "/clone", "Copy a campaign", responses.Cloned, "The copy.", 201)
 def clone(request: Request, name: Name, body: requests.Clone, user: Writer, key: Key = None) -> Any:
     """A copy under another name, which goes its own way; without history only the arms and settings of today."""
+    check_may_begin(user)
     made = open_campaign(request, name).clone(body.name, history=body.history, key=key)
     where = f"{PREFIX}/campaigns/{quote(made.name, safe='')}"
     return json_response({"campaign": made.name, "source": name, "events": made.version}, 201, {"Location": where})

@@ -13,7 +13,7 @@ from apportion.errors import InvalidValue
 from apportion.web.api import requests, responses
 from apportion.web.api.describe import PREFIX, Key, Name, read, route
 from apportion.web.guard.limits import Heavy
-from apportion.web.guard.users import Reader, Writer
+from apportion.web.guard.users import Reader, SlowRecorder
 from apportion.web.shared import json_response, open_campaign, tagged
 
 router = APIRouter(prefix=f"{PREFIX}/campaigns/{{name}}", tags=["plans"])
@@ -101,7 +101,7 @@ def forecast(
 
 @route(router.post, "/forecasts", "Forecast", responses.Forecast, "What the next periods may bring; kept.", 201)
 def keep_forecast(
-    request: Request, name: Name, body: requests.AskForecast, user: Writer, place: Heavy, key: Key = None
+    request: Request, name: Name, body: requests.AskForecast, user: SlowRecorder, place: Heavy, key: Key = None
 ) -> Any:
     """A forecast that is kept, to be held against what comes: `GET …/forecasts` says how they did."""
     from apportion.campaigns.calendar import DEFAULT_PERIODS

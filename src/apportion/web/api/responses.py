@@ -402,7 +402,8 @@ class Version(ResponseModel):
 
     version: str
     visitor: str
-    scope: Literal["read", "write"]
+    scope: Literal["none", "read", "record", "write"]
+    rights: dict[str, Literal["read", "record", "manage"]] = {}
 
 
 class FieldFault(ResponseModel):

@@ -13,14 +13,16 @@ from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.plain_data import split_content
 from apportion.web.api import requests, responses
 from apportion.web.api.describe import PREFIX, Key, Name, Ticket, read, route
-from apportion.web.guard.users import Reader, Writer
+from apportion.web.guard.users import Reader, Recorder
 from apportion.web.shared import json_response, open_campaign, tagged
 
 router = APIRouter(prefix=f"{PREFIX}/campaigns/{{name}}", tags=["splits"])
 
 
 @route(router.post, "/splits", "The next split", responses.Split, "The split, with a ticket.", 201)
-def split(request: Request, name: Name, user: Writer, body: requests.AskSplit | None = None, key: Key = None) -> Any:
+def split(
+    request: Request, name: Name, user: Recorder, body: requests.AskSplit | None = None, key: Key = None
+) -> Any:
     """Split the campaign's budget, or another that is given here. Earlier tickets may be open."""
     campaign = open_campaign(request, name)
     with campaign.together():  # the unit of the same moment, without another look at the database
@@ -39,7 +41,7 @@ def explain(request: Request, name: Name, ticket: Ticket, user: Reader) -> Any:
 
 @route(router.post, "/splits/{ticket}/outcomes", "Record outcomes", responses.Recorded, "Recorded.")
 def record(
-    request: Request, name: Name, ticket: Ticket, body: requests.RecordedOutcomes, user: Writer, key: Key = None
+    request: Request, name: Name, ticket: Ticket, body: requests.RecordedOutcomes, user: Recorder, key: Key = None
 ) -> Any:
     """Record outcomes: for some arms or all, late, in any order. The same again changes nothing.
 
@@ -52,7 +54,7 @@ def record(
 
 @route(router.patch, "/splits/{ticket}/outcomes", "Correct outcomes", responses.Recorded, "Corrected.")
 def amend(
-    request: Request, name: Name, ticket: Ticket, body: requests.Outcomes, user: Writer, key: Key = None
+    request: Request, name: Name, ticket: Ticket, body: requests.Outcomes, user: Recorder, key: Key = None
 ) -> Any:
     """Correct outcomes that were recorded, or the amounts they came from. The old values stay in the history."""
     campaign = open_campaign(request, name)
@@ -60,14 +62,14 @@ def amend(
 
 
 @route(router.post, "/splits/{ticket}/cancel", "Cancel a split", responses.Recorded, "It was taken back.")
-def cancel(request: Request, name: Name, ticket: Ticket, user: Writer, key: Key = None) -> Any:
+def cancel(request: Request, name: Name, ticket: Ticket, user: Recorder, key: Key = None) -> Any:
     """Take a split back that was not spent. Its number stays taken, and the log keeps it."""
     campaign = open_campaign(request, name)
     return _recorded(campaign, ticket, lambda: campaign.cancel(ticket, key=key))
 
 
 @route(router.post, "/splits/{ticket}/close", "Close a split", responses.Recorded, "Nothing more is expected.")
-def close(request: Request, name: Name, ticket: Ticket, user: Writer, key: Key = None) -> Any:
+def close(request: Request, name: Name, ticket: Ticket, user: Recorder, key: Key = None) -> Any:
     """No result will come for what is still open of a ticket; its provisional totals are final, then."""
     campaign = open_campaign(request, name)
     return _recorded(campaign, ticket, lambda: campaign.close(ticket, key=key))

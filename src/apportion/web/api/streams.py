@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -32,8 +33,8 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 
 @route(router.get, "/version", "Release and user", responses.Version)
 async def version(request: Request, user: Reader) -> Any:
-    """The release that answers, and the name and scope of your token."""
-    return json_response({"version": __version__, "visitor": user.name, "scope": user.scope})
+    """The release that answers, and the name, scope and rights of your token."""
+    return json_response({"version": __version__, "visitor": user.name, "scope": user.scope, "rights": user.rights})
 
 
 @router.get(
@@ -49,7 +50,9 @@ async def campaign_stream(request: Request, name: Name, user: Reader, since: Sin
 async def stream(request: Request, user: Reader, since: Since = None) -> Any:
     """An event whenever any campaign changes or begins. Never ends by itself."""
     store = store_of(request.app)
-    return _stream(request, "campaigns", lambda: checksum(versions(store)), since)
+    # Those who see the same campaigns share one look at the database.
+    own = "campaigns" if user.reads_all else f"campaigns of {sorted(user.rights)}"
+    return _stream(request, own, lambda: checksum(versions(store, functools.partial(user.may, "read"))), since)
 
 
 def _stream(request: Request, name: str, look: Any, since: str | None) -> StreamingResponse:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from starlette.concurrency import run_in_threadpool
 
 from apportion.campaigns.storage.tokens import SessionRow, TokenRow, Tokens
+from apportion.web.guard.sign_ins import FailedSignIns
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 
@@ -37,7 +38,9 @@ class Credentials:
     def __init__(self, db: str | os.PathLike[str] | None, access: Access) -> None:
         self.access = access
         self.tokens = Tokens(db)
+        self.failed = FailedSignIns()
         self._remembered: dict[bytes, tuple[float, Any]] = {}
+        self._known: dict[tuple[bytes, str | None], None] = {}
 
     def answers(self, host: str) -> bool:
         """Whether requests for that Host header are answered."""
@@ -52,6 +55,16 @@ class Credentials:
         found: TokenRow | None = await self._find("token", secret, self.tokens.check)
         return found
 
+    def sign_in_wait(self, secret: str, address: str | None) -> int:
+        """After how many seconds an address may try this secret; 0 at once, as for one that was good from there."""
+        return 0 if (_digest("token", secret), address) in self._known else self.failed.wait(address)
+
+    def remember_sign_in(self, secret: str, address: str | None) -> None:
+        """A secret was good, from this address."""
+        self._known[_digest("token", secret), address] = None
+        while len(self._known) > MOST_REMEMBERED:
+            self._known.pop(next(iter(self._known)), None)
+
     async def session(self, value: str) -> SessionRow | None:
         """The session of that cookie; None where there is none, it ended, or its token was revoked."""
         found: SessionRow | None = await self._find("session", value, self.tokens.session)
@@ -62,8 +75,7 @@ class Credentials:
         self._remembered.clear()
 
     async def _find(self, kind: str, value: str, look_up: Callable[[str], Any]) -> Any:
-        # By a digest: the secret itself is stored nowhere.
-        digest = sha256(f"{kind}:{value}".encode("utf-8", "surrogatepass")).digest()
+        digest = _digest(kind, value)
         known = self._remembered.get(digest)
         if known is not None and known[0] > time.monotonic():
             return known[1]
@@ -73,6 +85,11 @@ class Credentials:
                 self._remembered.clear()
             self._remembered[digest] = (time.monotonic() + REMEMBERED_SECONDS, found)
         return found
+
+
+def _digest(kind: str, value: str) -> bytes:
+    """What a secret is remembered by: the secret itself is stored nowhere."""
+    return sha256(f"{kind}:{value}".encode("utf-8", "surrogatepass")).digest()
 
 
 def _bare(host: str) -> str:

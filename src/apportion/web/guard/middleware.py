@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,6 +16,7 @@ from apportion.web.guard.origin import Source, source_of
 MEGABYTE = 1_000_000
 LARGEST_REQUEST = MEGABYTE
 LARGEST_FILE = 20 * MEGABYTE
+BODY_SECONDS = 20.0  # how long the next piece of a body may take
 
 # Methods that change nothing.
 _SAFE = ("GET", "HEAD", "OPTIONS")
@@ -109,13 +112,21 @@ def _too_large(limit: int) -> str:
 
 
 def _limited(receive: Receive, limit: int) -> Receive:
-    """Count what really comes in: a stream says no length, and a length may lie."""
-    taken = 0
+    """Count what really comes in: a stream says no length, and a length may lie. A body that stops is given up."""
+    taken, whole = 0, False
 
     async def counted() -> Message:
-        nonlocal taken
-        message = await receive()
+        nonlocal taken, whole
+        if whole:  # whoever asks now waits for the caller to go away
+            return await receive()
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                message = await receive()
+        except TimeoutError:
+            sentence = f"The rest of the request did not come within {BODY_SECONDS:.0f} s."
+            raise HTTPException(408, sentence, {"Connection": "close"}) from None
         if message["type"] == "http.request":
+            whole = not message.get("more_body", False)
             taken += len(message.get("body", b""))
             if taken > limit:
                 raise HTTPException(413, _too_large(limit), {"Connection": "close"})

@@ -24,10 +24,11 @@ from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
-# Headers that say that a request was passed on.
-_SIGNS_OF_A_PROXY = (
-    "forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-port", "x-forwarded-server",
-    "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip", "via",
+# Headers that say that a request was passed on, and how those begin that proxies and clouds add.
+_SIGNS_OF_A_PROXY = frozenset(("forwarded", "via", "x-real-ip", "client-ip", "true-client-ip", "remote-addr"))
+_BEGINNINGS_OF_A_PROXY = (
+    "x-forwarded-", "x-original-", "x-client-", "x-cluster-client-", "x-remote-", "x-envoy-", "x-amzn-", "x-azure-",
+    "x-appengine-", "x-cloud-", "x-arr-", "x-proxy", "cf-", "fly-", "fastly-", "akamai-", "incap-", "x-vercel-",
 )  # fmt: skip
 
 # Headers that browsers send by themselves and programs do not.
@@ -55,7 +56,9 @@ def source_of(request: Request) -> Source:
 
 def is_local(request: Request) -> bool:
     """Whether a request comes from this machine itself: from loopback, and not passed on by a proxy."""
-    if request.client is None or any(name in request.headers for name in _SIGNS_OF_A_PROXY):
+    if request.client is None or any(
+        name in _SIGNS_OF_A_PROXY or name.startswith(_BEGINNINGS_OF_A_PROXY) for name in request.headers
+    ):
         return False
     try:
         return ipaddress.ip_address(request.client.host.partition("%")[0]).is_loopback

@@ -66,6 +66,7 @@ KINDS = (
     Kind("forbidden", 403, "This is not allowed"),
     Kind("not-found", 404, "There is nothing at this address"),
     Kind("method-not-allowed", 405, "The method is not allowed at this address"),
+    Kind("timeout", 408, "The rest of the request did not come in time"),
     Kind("too-large", 413, "The request is too large"),
     Kind("unsupported-media-type", 415, "The body is of a type that is not read here"),
     Kind("too-many", 429, "Too many such requests at once"),
@@ -151,7 +152,9 @@ async def _on_error(request: Request, error: Any) -> Response:
 
 
 async def _on_refused(request: Request, error: Any) -> Response:
-    headers = {401: {"WWW-Authenticate": 'Bearer realm="apportion"'}, 429: {"Retry-After": "5"}}.get(error.status)
+    headers = {401: {"WWW-Authenticate": 'Bearer realm="apportion"'}, 429: {"Retry-After": str(error.wait)}}.get(
+        error.status
+    )
     return _respond(request, problem(error.status, error.sentence, headers=headers), error.sentence)
 
 

@@ -15,16 +15,16 @@ from typing import Any, NamedTuple
 
 import platformdirs
 
+from apportion._common.sources import simulation_digest
 from apportion._common.validation import choice, refuse, whole
-from apportion._version import __version__
 from apportion.errors import ApportionError
+from apportion.model.real_worlds import FITTED, real_worlds
 from apportion.policies import POLICIES, find_policy
 from apportion.policies.published import PUBLISHED
 from apportion.simulation.executors import reason_of
 from apportion.studies.comparison import Comparison, Cost, compare, named_policies, named_worlds
 from apportion.studies.comparison.worlds import neighbours
 from apportion.studies.concave.scores import Score
-from apportion.studies.real_worlds import real_worlds
 from apportion.web.laboratory.experiments import Busy
 
 MOST_POLICIES, MOST_WORLDS, LONGEST, MOST_RUNS = 8, 8, 2_000, 50
@@ -43,8 +43,9 @@ class Asked(NamedTuple):
 
     @property
     def key(self) -> str:
-        """A name for the file of its results."""
-        return hashlib.sha256(json.dumps([__version__, *self]).encode()).hexdigest()[:24]
+        """A name for the file of its results, which other code or other worlds would not give again."""
+        made_of = simulation_digest() + hashlib.sha256(FITTED.read_bytes()).hexdigest()
+        return hashlib.sha256(json.dumps([made_of, *self]).encode()).hexdigest()[:24]
 
 
 class Found(NamedTuple):
@@ -64,7 +65,7 @@ def offered() -> dict[str, Any]:
         {
             "name": name,
             "rule": find_policy(name).rule,
-            "published": name in PUBLISHED and name != "SteppedAllocation",
+            "published": name in PUBLISHED,
             "slow": name == "Auto",
         }
         for name in names

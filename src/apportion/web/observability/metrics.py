@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
+import math
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prometheus_client import (
@@ -21,6 +25,7 @@ from prometheus_client import (
     Gauge,
     Histogram,
     Metric,
+    ProcessCollector,
     disable_created_metrics,
     generate_latest,
 )
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
     from apportion.campaigns.storage.store import Store
 
 PULSE_SECONDS = 2.0  # a database that takes longer to answer is not well
+PULSE_AGAIN_SECONDS = 0.5  # so old, an answer is asked for again, beside whoever wants to know
 
 LATENCY_BUCKETS_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -51,6 +57,7 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._registry.register(_Facts(count_campaigns))
         shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+        self._registry.register(_Processes(shared))
         registry = None if shared else self._registry
         if shared:
             MultiProcessCollector(self._registry, shared)  # type: ignore[no-untyped-call]
@@ -70,6 +77,9 @@ class Metrics:
         self.open_streams = Gauge(
             "apportion_open_streams", "Event streams open now.", registry=registry, multiprocess_mode="livesum"
         )
+        self.failed_sign_ins = Counter(
+            "apportion_failed_sign_ins", "Sign-ins with a token that is not known.", registry=registry
+        )
         workers = Gauge("apportion_workers", "Workers that answer.", registry=registry, multiprocess_mode="livesum")
         workers.set(1)
 
@@ -82,6 +92,30 @@ class Metrics:
     def text(self) -> bytes:
         """Everything in Prometheus' text format."""
         return generate_latest(self._registry)
+
+
+class _Processes(Collector):
+    """What the system says of each worker: memory, processor time, open files; by the number of its process."""
+
+    def __init__(self, folder: str | None) -> None:
+        self._folder = folder
+
+    def collect(self) -> Iterable[Metric]:
+        families: dict[str, Metric] = {}
+        for number in self._numbers():
+            found = ProcessCollector(pid=functools.partial(int, number), registry=CollectorRegistry())
+            for family in found.collect():
+                kept = families.setdefault(family.name, Metric(family.name, family.documentation, family.type))
+                for sample in family.samples:
+                    kept.add_sample(sample.name, {**sample.labels, "worker": str(number)}, sample.value)
+        return families.values()
+
+    def _numbers(self) -> list[int]:
+        """The processes of the workers that live: each has a file of its gauges in the folder that they share."""
+        if self._folder is None:
+            return [os.getpid()]
+        files = Path(self._folder).glob("gauge_livesum_*.db")
+        return sorted(int(file.stem.rpartition("_")[2]) for file in files)
 
 
 class _Facts(Collector):
@@ -98,19 +132,26 @@ class _Facts(Collector):
 
 
 class Pulse:
-    """Whether the database answers: asked by a thread of its own, so that nobody waits in line behind requests."""
+    """Whether the database answers: asked by a thread of its own, so that nobody waits in line behind requests.
+
+    An answer holds for `PULSE_SECONDS`, and is asked for anew meanwhile: whoever looks often never waits.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._asking: asyncio.Future[bool] | None = None
+        self._found, self._at = False, -math.inf  # the last answer, and when it came
 
     async def beats(self) -> bool:
-        """Ask, or wait for who is asking already; False where there is no answer within `PULSE_SECONDS`."""
+        """The last answer, or the next one; False where there is none within `PULSE_SECONDS`."""
         loop = asyncio.get_running_loop()
+        age = time.monotonic() - self._at
         asking = self._asking
-        if asking is None or asking.done() or asking.get_loop() is not loop:
+        if asking is None or asking.get_loop() is not loop or (asking.done() and age > PULSE_AGAIN_SECONDS):
             asking = self._asking = loop.create_future()
             threading.Thread(target=self._ask, args=(loop, asking), name="pulse", daemon=True).start()
+        if age < PULSE_SECONDS:
+            return self._found
         try:
             return await asyncio.wait_for(asyncio.shield(asking), PULSE_SECONDS)
         except TimeoutError:
@@ -124,6 +165,8 @@ class Pulse:
         except ApportionError:  # the log has the reason, which is not for everyone to read
             logging.getLogger("apportion").exception("the database does not answer")
             found = False
+
+        self._found, self._at = found, time.monotonic()
 
         def tell() -> None:
             if not asking.done():
@@ -139,7 +182,7 @@ def install(app: FastAPI) -> None:
     from fastapi.responses import JSONResponse
     from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
-    from apportion.web.guard.users import reader
+    from apportion.web.guard.users import reader_of_all
     from apportion.web.observability.requests import RequestObserver
 
     store: Store = app.state.store
@@ -149,6 +192,7 @@ def install(app: FastAPI) -> None:
             return len(session.campaigns())
 
     metrics = app.state.metrics = Metrics(count_campaigns)
+    app.state.credentials.failed.on_failure = metrics.failed_sign_ins.inc
     app.add_middleware(RequestObserver, metrics=metrics)
 
     pulse = Pulse(store)
@@ -160,7 +204,7 @@ def install(app: FastAPI) -> None:
             return JSONResponse({"status": "database unavailable"}, status_code=503)
         return JSONResponse({"status": "ok", "version": __version__})
 
-    @app.get("/metrics", include_in_schema=False, dependencies=[Depends(reader)])
+    @app.get("/metrics", include_in_schema=False, dependencies=[Depends(reader_of_all)])
     def prometheus() -> Response:
         """The metrics for Prometheus."""
         return Response(metrics.text(), media_type=CONTENT_TYPE_PLAIN_0_0_4)

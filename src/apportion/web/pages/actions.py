@@ -14,7 +14,7 @@ from apportion.campaigns.pasted import read_pasted
 from apportion.campaigns.settings import SETTINGS
 from apportion.errors import ApportionError, InvalidValue, StoreUnavailable, Unconfirmed
 from apportion.web.guard.problems import public_sentence
-from apportion.web.guard.users import PageWriter, User
+from apportion.web.guard.users import PageRecorder, PageWriter, User
 from apportion.web.pages.campaign import campaign_page, ticket_page
 from apportion.web.pages.setting_fields import current_fields, in_sentence, read
 from apportion.web.pages.shared import (
@@ -36,7 +36,7 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.post("/campaigns/{name}/split")
-def split(request: Request, name: str, form: Form, user: PageWriter) -> Response:
+def split(request: Request, name: str, form: Form, user: PageRecorder) -> Response:
     """Ask for the next split."""
     campaign = open_campaign(request, name)
     try:
@@ -50,7 +50,7 @@ def split(request: Request, name: str, form: Form, user: PageWriter) -> Response
 
 
 @router.post("/campaigns/{name}/tickets/{ticket}/record")
-def record(request: Request, name: str, ticket: int, form: Form, user: PageWriter) -> Response:
+def record(request: Request, name: str, ticket: int, form: Form, user: PageRecorder) -> Response:
     """Record outcomes."""
     campaign = open_campaign(request, name)
     alone = text(form, "back") == "ticket"
@@ -81,7 +81,7 @@ def record(request: Request, name: str, ticket: int, form: Form, user: PageWrite
 
 
 @router.post("/campaigns/{name}/tickets/{ticket}/amend")
-def amend(request: Request, name: str, ticket: int, form: Form, user: PageWriter) -> Response:
+def amend(request: Request, name: str, ticket: int, form: Form, user: PageRecorder) -> Response:
     """Correct what was recorded: only what differs from it."""
     campaign = open_campaign(request, name)
     try:
@@ -126,7 +126,7 @@ def _emptied(form: FormData, arm: str) -> bool:
 
 
 @router.post("/campaigns/{name}/tickets/{ticket}/close")
-def close(request: Request, name: str, ticket: int, user: PageWriter) -> Response:
+def close(request: Request, name: str, ticket: int, user: PageRecorder) -> Response:
     """No result will come for what is still open of a ticket."""
     campaign = open_campaign(request, name)
     campaign.close(ticket)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse, Response, StreamingResponse
 
-from apportion._common import optional
 from apportion._common.formatting import chance as chance_shown
-from apportion._common.formatting import readable
 from apportion.campaigns.campaign import Campaign
-from apportion.campaigns.files import export_csv, export_json
-from apportion.campaigns.status import Status
-from apportion.errors import InvalidValue
+from apportion.campaigns.files import begun_export
+from apportion.campaigns.status import Status, cost_shown
+from apportion.web.guard.limits import Heavy, HeavyChart
 from apportion.web.guard.users import PageReader, User
 from apportion.web.pages.leaderboard import board
 from apportion.web.pages.over_time import ChartCache, describe_event
@@ -25,7 +23,7 @@ from apportion.web.pages.rule_kinds import KINDS, shown_rules
 from apportion.web.pages.setting_fields import current_fields
 from apportion.web.pages.shared import Typed, other_parameters, page, page_number
 from apportion.web.pages.tickets import arm_indices, history_page, ticket_view
-from apportion.web.shared import etag, json_response, open_campaign, unchanged
+from apportion.web.shared import open_campaign, tagged
 
 router = APIRouter(include_in_schema=False)
 
@@ -40,15 +38,11 @@ def show(request: Request, name: str, user: PageReader) -> HTMLResponse:
 
 
 @router.get("/campaigns/{name}/over-time")
-def series(request: Request, name: str, user: PageReader) -> Response:
+def series(request: Request, name: str, user: PageReader, place: HeavyChart) -> Response:
     """The data of the chart."""
     campaign = open_campaign(request, name)
-    known = unchanged(request, etag(campaign.version))
-    if known is not None:
-        return known
     charts: ChartCache = request.app.state.charts
-    data = charts.of(campaign).data()
-    return json_response(data, headers={"ETag": etag(data["version"]), "Cache-Control": "no-cache"})
+    return tagged(request, campaign.tag, charts.of(campaign).data)
 
 
 @router.get("/campaigns/{name}/tickets/{ticket}")
@@ -58,7 +52,7 @@ def one(request: Request, name: str, ticket: int, user: PageReader) -> HTMLRespo
 
 
 @router.get("/campaigns/{name}/check")
-def check(request: Request, name: str, user: PageReader) -> HTMLResponse:
+def check(request: Request, name: str, user: PageReader, place: Heavy) -> HTMLResponse:
     """Rebuild everything from the log and compare."""
     campaign = open_campaign(request, name)
     return page(request, "check.html", user, name=campaign.name, found=campaign.check())
@@ -98,7 +92,7 @@ def campaign_page(
         rules=shown_rules(now), rule_kinds=KINDS, chosen=tuple(chosen),
         removed=[arm.name for arm in now.arms if arm.state == "removed"],
         notes=now.plain_notes, leading=leading(now), level=f"{100 * now.settings.level:.6g}",
-        regret=None if math.isnan(now.expected_regret) else readable(now.expected_regret),
+        regret=None if math.isnan(now.expected_regret) else cost_shown(now),
         last_change=describe_event(last[0], now.settings.unit) if last else "",
         problems=problems or {}, typed=typed or {},
     )  # fmt: skip
@@ -135,7 +129,8 @@ def ticket_page(
     """The page of one ticket."""
     indices = arm_indices(arm.name for arm in campaign.arms)
     wanted = request.query_params.get("find", "").strip()[:200]
-    view = ticket_view(campaign, ticket, indices, wanted=wanted, at=page_number(request, "rows"))
+    sure = campaign.status().most_sure
+    view = ticket_view(campaign, ticket, indices, most_sure=sure, wanted=wanted, at=page_number(request, "rows"))
     settings = campaign.settings
     return page(
         request, "ticket.html", user, status=status, name=campaign.name, split=view, unit=settings.unit,
@@ -147,33 +142,29 @@ def ticket_page(
 # To take away: the history as CSV, everything as JSON, the report as one HTML file
 
 
-def _file(content: str, name: str, media_type: str) -> Response:
-    """A file to be saved, never shown: its content is not of our making."""
+def _file(parts: Iterable[str], name: str, media_type: str) -> Response:
+    """A file to be saved, never shown: its content is not of our making. Sent as it is made, piece by piece."""
     plain = "".join(mark if mark.isascii() and (mark.isalnum() or mark in "-_.") else "_" for mark in name)
     disposition = f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
-    return Response(content, media_type=media_type, headers={"Content-Disposition": disposition})
+    return StreamingResponse(parts, media_type=media_type, headers={"Content-Disposition": disposition})
 
 
 @router.get("/campaigns/{name}/export.csv")
-def history_file(request: Request, name: str, user: PageReader) -> Response:
+def history_file(request: Request, name: str, user: PageReader, place: Heavy) -> Response:
     """The history, a line per split and arm."""
-    return _file(export_csv(open_campaign(request, name)), f"{name}.csv", "text/csv; charset=utf-8")
+    return _file(begun_export(open_campaign(request, name), "csv"), f"{name}.csv", "text/csv; charset=utf-8")
 
 
 @router.get("/campaigns/{name}/export.json")
-def whole_file(request: Request, name: str, user: PageReader) -> Response:
+def whole_file(request: Request, name: str, user: PageReader, place: Heavy) -> Response:
     """Everything that ever happened; `apportion restore` brings it back with identical state."""
-    return _file(export_json(open_campaign(request, name)), f"{name}.json", "application/json")
+    return _file(begun_export(open_campaign(request, name), "json"), f"{name}.json", "application/json")
 
 
 @router.get("/campaigns/{name}/report")
-def html_report(request: Request, name: str, user: PageReader) -> Response:
+def html_report(request: Request, name: str, user: PageReader, place: Heavy) -> Response:
     """The report that `apportion report` writes: one file that asks nothing of any network."""
     from apportion.campaigns import report
 
-    campaign = open_campaign(request, name)
-    try:
-        content = report.campaign_page(campaign).html()
-    except ImportError:
-        raise InvalidValue(optional.missing_sentence("plot", "The report")) from None
-    return _file(content, f"{name}.html", "text/html; charset=utf-8")
+    content = report.campaign_page(open_campaign(request, name)).html()
+    return _file((content,), f"{name}.html", "text/html; charset=utf-8")

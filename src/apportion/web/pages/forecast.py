@@ -9,10 +9,12 @@ from fastapi.responses import HTMLResponse, Response
 
 from apportion.campaigns.calendar import DEFAULT_PERIODS, typed_calendar
 from apportion.campaigns.campaign import Campaign
+from apportion.campaigns.forecast import largest_arms
 from apportion.campaigns.past_forecasts import kept_forecast
 from apportion.errors import ApportionError, InvalidValue
 from apportion.web.api.plans import check_size
-from apportion.web.guard.users import PageReader, PageWriter, User
+from apportion.web.guard.limits import Heavy, HeavyChart
+from apportion.web.guard.users import PageReader, SlowPageRecorder, User
 from apportion.web.pages.actions import typed_of
 from apportion.web.pages.shared import Form, campaign_path, go, key_of, page, status_of, text, whole
 from apportion.web.pages.tickets import arm_indices
@@ -38,7 +40,7 @@ def show(request: Request, name: str, user: PageReader) -> HTMLResponse:
 
 
 @router.post("/campaigns/{name}/forecast")
-def make(request: Request, name: str, form: Form, user: PageWriter) -> Response:
+def make(request: Request, name: str, form: Form, user: SlowPageRecorder, place: Heavy) -> Response:
     """A new forecast, which is kept."""
     campaign, file, typed = open_campaign(request, name), uploaded(form), text(form, "budgets")
     try:
@@ -57,7 +59,7 @@ def make(request: Request, name: str, form: Form, user: PageWriter) -> Response:
 
 
 @router.get("/campaigns/{name}/forecast/data")
-def data(request: Request, name: str, user: PageReader) -> Response:
+def data(request: Request, name: str, user: PageReader, place: HeavyChart) -> Response:
     """The data of the chart: a forecast beside what came."""
     campaign = open_campaign(request, name)
     kept = kept_forecast(campaign, _chosen(request))
@@ -79,15 +81,13 @@ def _page(
     kept = kept_forecast(campaign, _chosen(request))
     past, settings = campaign.forecasts(), campaign.settings
     indices = arm_indices(arm.name for arm in campaign.arms)
-    shown: list[int] = []
+    shown = [] if kept is None else largest_arms(kept[1], ARMS_SHOWN)
     checks: Any = ()
     if kept is not None:
-        arms = kept[1].calendar[0].arms if kept[1].calendar else ()
-        order = sorted(range(len(arms)), key=lambda place: -arms[place].share)
-        shown = order[:ARMS_SHOWN]
         checks = next(row.periods for row in past.forecasts if row.number == kept[0])
     return page(
         request, "forecast.html", user, status=status, name=campaign.name, unit=settings.unit,
-        minimise=settings.minimise, usual=settings.budget, usual_periods=DEFAULT_PERIODS, kept=kept, past=past,
+        minimise=settings.minimise, every=settings.every or "period", usual=settings.budget,
+        usual_periods=DEFAULT_PERIODS, kept=kept, past=past,
         checks=checks, shown=shown, indices=indices, problem=problem, typed=typed or {}, empty=campaign.period == 0,
     )  # fmt: skip

@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, Response
 from apportion._common.formatting import counted
 from apportion.campaigns.importing import Imported
 from apportion.errors import ApportionError, InvalidValue
-from apportion.web.guard.users import PageReader, PageWriter, Refused, User
+from apportion.web.guard.users import PageReader, PageWriter, User, check_right
 from apportion.web.pages.actions import typed_of
 from apportion.web.pages.shared import Form, campaign_path, go, key_of, page, status_of, text
 from apportion.web.pages.uploaded_history import looked_at, reading_options, uploaded
@@ -22,8 +22,7 @@ router = APIRouter(include_in_schema=False)
 @router.get("/campaigns/{name}/import")
 def empty_form(request: Request, name: str, user: PageReader) -> HTMLResponse:
     """The empty form."""
-    if user.scope != "write":
-        raise Refused(403, f"Token '{user.name}' may only read: to import a history takes one of scope write.")
+    check_right(request, user, "manage")
     return _page(request, user, open_campaign(request, name).name, {})
 
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from apportion.errors import ApportionError
-from apportion.web.guard.users import PageWriter
+from apportion.web.guard.users import PageRecorder, PageWriter, check_may_begin
 from apportion.web.pages.actions import refused
 from apportion.web.pages.shared import Form, campaign_path, go, key_of, text
 from apportion.web.shared import forget_campaign, open_campaign
@@ -15,7 +15,7 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.post("/campaigns/{name}/tickets/{ticket}/cancel")
-def cancel(request: Request, name: str, ticket: int, user: PageWriter) -> Response:
+def cancel(request: Request, name: str, ticket: int, user: PageRecorder) -> Response:
     """Take a split back that was not spent."""
     open_campaign(request, name).cancel(ticket)
     return go(request, f"{campaign_path(name)}#next", f"Ticket {ticket} is cancelled: it was not spent.")
@@ -60,6 +60,7 @@ def unarchive(request: Request, name: str, form: Form, user: PageWriter) -> Resp
 @router.post("/campaigns/{name}/clone")
 def clone(request: Request, name: str, form: Form, user: PageWriter) -> Response:
     """A copy under another name."""
+    check_may_begin(user)
     campaign = open_campaign(request, name)
     try:
         made = campaign.clone(text(form, "name"), history=not text(form, "fresh"), key=key_of(form))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 import threading
 from collections import OrderedDict
@@ -14,6 +15,7 @@ from apportion.allocation.beliefs import Beliefs
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.events import Event
 from apportion.campaigns.status import Status
+from apportion.campaigns.thinned import is_long, thinned
 
 # A chart shows at most so many moments and steps; the export has all of them.
 MOMENTS = 160
@@ -79,8 +81,9 @@ class ChartCache:
 class Chart:
     """What is drawn of one campaign, continued from one look to the next: each event is read once.
 
-    A long campaign is thinned: moments and splits lie 1, 2, 4, … periods apart. So those that are drawn are among
-    those that were drawn before, and going on gives the same picture as beginning anew.
+    What is drawn is thinned: moments and splits lie 1, 2, 4, … periods apart. So those that are drawn are among
+    those that were drawn before, and going on gives the same picture as beginning anew. A long campaign
+    (`campaigns.thinned`) is begun at its snapshots.
     """
 
     def __init__(self, campaign: Campaign) -> None:
@@ -97,7 +100,7 @@ class Chart:
         self._replay = self._campaign.replay()
         self._moments: list[Moment] = []
         self._splits: list[SplitShares] = []
-        self._dates: list[str | None] = []  # of all splits; None of one that was cancelled
+        self._dates: dict[int, str | None] = {}  # of splits, by period; None of one that was cancelled
         self._marks = Marks()
 
     def data(self) -> dict[str, Any]:
@@ -115,7 +118,7 @@ class Chart:
             self.arms = len(everyone)
             indices = self._drawn(status)
             arms = [everyone[index] for index in indices]
-            moments = [moment for moment in self._moments if self._dates[moment.period - 1] is not None]
+            moments = [moment for moment in self._moments if self._dates[moment.period] is not None]
             moments.append(_moment(status.period, status.beliefs))
             marks = self._marks.by_period()
             shown = (*(moment.period for moment in moments), *(split.ticket for split in self._splits))
@@ -166,37 +169,59 @@ class Chart:
             found[f"{everyone - len(arms):,} other arms"] = [max(0.0, 1.0 - part) for part in drawn]
         return found
 
+    def _read_thinly(self, every: int) -> None:
+        """Begin in the present of a long campaign, with some moments and tickets of what was before."""
+        found = thinned(self._campaign, every)
+        self._replay.go_on_from(found.number, found.state)
+        self._moments = [_moment(period, beliefs) for period, beliefs in found.moments]
+        for ticket, events in found.tickets.items():
+            gone = any(event.kind == "cancelled" for event in events)
+            self._dates[ticket] = None if gone else events[0].period_date
+            if not gone and (ticket - 1) % every == 0:
+                self._add_split(events[0])
+        for period, event in found.others:
+            self._marks.go_to(period)
+            self._marks.take(event)
+
+    def _add_split(self, event: Event) -> None:
+        budget, amounts = event.payload["budget"], event.payload["amounts"]
+        shares = {name: amount / budget for name, amount in amounts.items()}
+        self._splits.append(SplitShares(event.ticket or 0, budget, shares))
+
     def _read_on(self, upto: int, periods: int) -> None:
         """Take in the events since the last look, up to the one with that number: so many periods in all."""
         moments, steps = spacing(periods, MOMENTS), spacing(periods, STEPS)
-        self._moments = [moment for moment in self._moments if moment.period % moments == 0]
+        if self._replay.number == 0 and is_long(periods):
+            self._read_thinly(steps)
+        thin = is_long(periods)  # its moments lie where snapshots do
+        self._moments = [moment for moment in self._moments if thin or moment.period % moments == 0]
         self._splits = [split for split in self._splits if (split.ticket - 1) % steps == 0]
         for step in self._replay.steps(upto):
             event = step.event
             if step.before is not None and step.ended and step.ended % moments == 0:
                 self._moments.append(_moment(step.ended, step.before.allocator.beliefs()))
             if event.kind == "split":
-                self._dates.append(event.period_date)
+                self._dates[event.ticket or 0] = event.period_date
             if event.kind == "split" and event.ticket is not None and (event.ticket - 1) % steps == 0:
-                budget, amounts = event.payload["budget"], event.payload["amounts"]
-                self._splits.append(
-                    SplitShares(event.ticket, budget, {name: x / budget for name, x in amounts.items()})
-                )
+                self._add_split(event)
             elif event.kind == "cancelled":
-                self._dates[(event.ticket or 1) - 1] = None
+                if event.ticket in self._dates:
+                    self._dates[event.ticket] = None
                 self._splits = [split for split in self._splits if split.ticket != event.ticket]
             self._marks.take(event)
 
 
-def _dates(texts: list[str | None], periods: set[int]) -> dict[int, str] | None:
+def _dates(texts: dict[int, str | None], periods: set[int]) -> dict[int, str] | None:
     """When these periods were, and the one after the last would be; None where dates make no axis of time.
 
-    What happened before the first split stands at the first.
+    What happened before the first split stands at the first, and a period whose date is not known at the one before.
     """
-    axis = time_axis(texts)
+    known = sorted(texts)
+    axis = time_axis([texts[period] for period in known])
     if axis is None:
         return None
-    places = {period: axis[max(period, 1) - 1] for period in (*periods, len(axis))}
+    places = {period: axis[max(bisect.bisect_right(known, period), 1) - 1] for period in periods}
+    places[known[-1] + 1] = axis[-1]
     return {period: moment.strftime("%Y-%m-%d %H:%M:%S") for period, moment in sorted(places.items())}
 
 
@@ -237,6 +262,10 @@ class Marks:
         self._usual: float | None = None
         self._found: list[Mark] = []
         self._budgets: list[Mark] = []
+
+    def go_to(self, period: int) -> None:
+        """The period after which the next event was."""
+        self._period = period
 
     def by_period(self) -> list[Mark]:
         """The marks so far, by period."""

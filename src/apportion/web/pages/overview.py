@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,7 +12,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from apportion.campaigns.campaign import Campaign
-from apportion.campaigns.status import back_words
+from apportion.campaigns.history import Line
+from apportion.campaigns.status import back_words, per_period
+from apportion.campaigns.storage.session import Head
 from apportion.campaigns.summary import readable_status
 from apportion.web.api.campaigns import checksum
 from apportion.web.guard.users import PageReader
@@ -19,11 +22,12 @@ from apportion.web.pages.campaign import Leading, leading
 from apportion.web.pages.paging import in_pages, matches
 from apportion.web.pages.shared import page, page_number
 from apportion.web.pages.tickets import Bar, arm_indices, share_bar
-from apportion.web.shared import db_of, open_campaign, store_of, versions
+from apportion.web.shared import db_of, open_campaign, remember, store_of, versions
 
 router = APIRouter(include_in_schema=False)
 
 CAMPAIGNS_PER_PAGE = 50
+MOST_CANCELLED = 10  # so many splits are looked at for the last that was spent
 
 
 class Row(NamedTuple):
@@ -40,6 +44,9 @@ class Row(NamedTuple):
     shares: Bar = ()
     spent: float = 0.0
     date: str | None = None
+    ticket: int = 0
+    """The last split that was not cancelled: `shares`, `spent` and `date` are of it."""
+    per: str = "per period"
     spent_in_all: float = math.nan
     returned: float = math.nan
     back: str = ""
@@ -62,20 +69,21 @@ class UnitTotal(NamedTuple):
 def overview(request: Request, user: PageReader) -> HTMLResponse:
     """All campaigns at a glance."""
     # Before the rows: what happens while they are read is sent by the stream.
-    version = checksum(versions(store_of(request.app)))
-    in_use, names = Campaign.names(db_of(request)), Campaign.names(db_of(request), archived=True)
+    heads = versions(store_of(request.app), functools.partial(user.may, "read"))
+    in_use, names = (user.readable(Campaign.names(db_of(request), archived=away)) for away in (False, True))
     away, any_at_all = len(names) - len(in_use), bool(names)
     with_archived = request.query_params.get("archived") == "1"
     wanted = request.query_params.get("q", "").strip()[:200]
     if not with_archived:
         names = in_use
-    names = tuple(name for name in names if matches(name, wanted))
+    names = [name for name in names if matches(name, wanted)]
     found = in_pages(names, page_number(request), CAMPAIGNS_PER_PAGE)
-    rows = [_row(open_campaign(request, name)) for name in found.rows]
+    rows = [_known_row(request, name, heads.get(name)) for name in found.rows]
+    manages = any(user.may("manage", row.name) for row in rows)
     kept = {**({"q": wanted} if wanted else {}), **({"archived": "1"} if with_archived else {})}
     return page(request, "overview.html", user, rows=rows, total=found.total, at=found.at, pages=found.pages,
-                shown=version, away=away, with_archived=with_archived, any_at_all=any_at_all, wanted=wanted,
-                query=urlencode(kept), sums=unit_totals(rows))  # fmt: skip
+                shown=checksum(heads), away=away, manages=manages, with_archived=with_archived, any_at_all=any_at_all,
+                wanted=wanted, query=urlencode(kept), sums=unit_totals(rows))  # fmt: skip
 
 
 def unit_totals(rows: Sequence[Row]) -> list[UnitTotal]:
@@ -94,11 +102,33 @@ def unit_totals(rows: Sequence[Row]) -> list[UnitTotal]:
     return sorted(found, key=lambda total: (-total.campaigns, total.unit or ""))
 
 
+def _last_split(campaign: Campaign, period: int) -> list[Line]:
+    """The last split that was not cancelled, of the last few; none where all of them were."""
+    for ticket in range(period, max(period - MOST_CANCELLED, 0), -1):
+        lines = list(campaign.history(ticket, ticket))
+        if any(line.state != "cancelled" for line in lines):
+            return lines
+    return []
+
+
+def _known_row(request: Request, name: str, head: Head | None) -> Row:
+    """The row of a campaign; worked out again only when it has changed since it had that last event."""
+    cached: dict[str, tuple[str, Row]] = request.app.state.rows
+    known = cached.get(name)
+    if known is not None and head is not None and known[0] == head.tag:
+        return known[1]
+    campaign = open_campaign(request, name)
+    row = _row(campaign)
+    if head is not None and row.broken is None and campaign.tag == head.tag:  # nothing came in between
+        remember(cached, name, (head.tag, row))
+    return row
+
+
 def _row(campaign: Campaign) -> Row:
     status = readable_status(campaign)
     if isinstance(status, str):
         return Row(campaign.name, broken=status)
-    lines = list(campaign.history(status.period, status.period)) if status.period else []
+    lines = _last_split(campaign, status.period)
     indices = arm_indices(arm.name for arm in status.arms)
     return Row(
         name=campaign.name,
@@ -112,6 +142,8 @@ def _row(campaign: Campaign) -> Row:
         shares=share_bar({line.arm: line.amount for line in lines}, indices),
         spent=math.fsum(line.amount for line in lines),
         date=lines[0].date if lines else None,
+        ticket=lines[0].ticket if lines else 0,
+        per=per_period(status.settings),
         spent_in_all=status.spent,
         returned=status.returned,
         back=back_words(status.settings)[0].lower(),

@@ -9,8 +9,10 @@ from fastapi.responses import HTMLResponse, Response
 
 from apportion._common.formatting import one_of
 from apportion.campaigns.campaign import Campaign
-from apportion.campaigns.plan import Plan, ranged
+from apportion.campaigns.plan import Plan
+from apportion.campaigns.plan_words import ranged
 from apportion.errors import ApportionError
+from apportion.web.guard.limits import Heavy, HeavyChart
 from apportion.web.guard.users import PageReader
 from apportion.web.pages.shared import optional, page, status_of
 from apportion.web.pages.tickets import arm_indices
@@ -29,7 +31,7 @@ def _planned(request: Request, campaign: Campaign) -> Plan:
 
 
 @router.get("/campaigns/{name}/plan")
-def show(request: Request, name: str, user: PageReader) -> HTMLResponse:
+def show(request: Request, name: str, user: PageReader, place: Heavy) -> HTMLResponse:
     """The plan, in words and tables; the charts come after."""
     campaign = open_campaign(request, name)
     typed = {field: request.query_params.get(field, "") for field in ASKED}
@@ -48,7 +50,7 @@ def show(request: Request, name: str, user: PageReader) -> HTMLResponse:
 
 
 @router.get("/campaigns/{name}/plan/data")
-def data(request: Request, name: str, user: PageReader) -> Response:
+def data(request: Request, name: str, user: PageReader, place: HeavyChart) -> Response:
     """The data of the charts."""
     campaign = open_campaign(request, name)
     indices = arm_indices(arm.name for arm in campaign.arms)

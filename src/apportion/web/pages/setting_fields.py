@@ -8,15 +8,12 @@ from typing import Any, NamedTuple
 from apportion._common.formatting import readable
 from apportion._common.parsing import number_or_per_arm
 from apportion.allocation.noise_levels import in_order
-from apportion.campaigns.settings import CHANGEABLE, SETTINGS, Setting
+from apportion.campaigns.settings import CHANGEABLE, SETTINGS, STATISTICS, Setting
 from apportion.campaigns.status import Status
 from apportion.errors import ApportionError, InvalidValue
 from apportion.policies.contract import return_exponent_for
 from apportion.policies.registry import POLICIES, choose_policy
 from apportion.web.pages.shared import Typed, number, optional, plain_number, plain_percent, whole
-
-STATISTICS = ("b", "c", "sigma", "horizon", "half_life", "window", "robust", "level")
-"""The settings that speak of statistics: they stand behind a click, as nobody needs them to begin with."""
 
 
 class Field(NamedTuple):

@@ -22,6 +22,7 @@ from apportion._common.parsing import plain
 from apportion._version import __version__
 from apportion.campaigns.bounds import SIGNS
 from apportion.errors import ApportionError, Conflict, InvalidValue, StoreUnavailable, UnknownName
+from apportion.web.guard.users import User, campaign_of
 
 HERE = Path(__file__).parent.parent
 STATIC = HERE / "static"
@@ -63,7 +64,7 @@ def page(
         "version": __version__,
         "section": section,
         "flash": unquote(flash) if flash else None,
-        "may_write": user is not None and user.scope == "write",
+        **_allowed(request, user),
         **values,
     }
     response = _templates().TemplateResponse(request, template, context, status_code=status)
@@ -71,6 +72,16 @@ def page(
     if flash:
         response.delete_cookie(FLASH_COOKIE, httponly=True, samesite="strict")
     return response
+
+
+def _allowed(request: Request, user: User | None) -> dict[str, bool]:
+    """What the user may do here: with the campaign of the page, or where it has none, with all of them."""
+    if user is None:
+        return {"may_record": False, "may_write": False}
+    campaign = campaign_of(request)
+    if campaign is None:
+        return {"may_record": user.may_begin, "may_write": user.may_begin}
+    return {"may_record": user.may("record", campaign), "may_write": user.may("manage", campaign)}
 
 
 def go(request: Request, path: str, message: str = "") -> RedirectResponse:
@@ -206,12 +217,14 @@ def plain_percent(value: float) -> str:
 
 
 def money(amount: float | None, unit: str | None = None) -> str:
-    """An amount with its unit.
+    """An amount with its unit; cents as cents.
 
-    >>> money(5000.0, "EUR"), money(None)
-    ('5,000 EUR', '–')
+    >>> money(5000.0, "EUR"), money(9.71), money(None)
+    ('5,000 EUR', '9.71', '–')
     """
-    return f"{readable(None if amount is None else float(amount))} {unit or ''}".rstrip()
+    value = None if amount is None else float(amount)
+    cents = value is not None and 0.01 <= abs(value) < 1e12 and not value.is_integer() and round(value, 2) == value
+    return f"{f'{value:,.2f}' if cents else readable(value)} {unit or ''}".rstrip()
 
 
 def when(moment: str | None) -> str:

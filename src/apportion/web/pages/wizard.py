@@ -20,7 +20,7 @@ from apportion.campaigns.settings import SETTINGS
 from apportion.errors import ApportionError, Conflict, InvalidValue
 from apportion.inference.history import read_history
 from apportion.policies.registry import DEFAULT_B
-from apportion.web.guard.users import PageReader, PageWriter, Refused, User
+from apportion.web.guard.users import PageReader, PageWriter, User, check_right
 from apportion.web.pages.actions import typed_of
 from apportion.web.pages.importing import taken_in
 from apportion.web.pages.preview import in_words, preview
@@ -67,8 +67,7 @@ class Filled(NamedTuple):
 @router.get("/new")
 def empty_form(request: Request, user: PageReader) -> HTMLResponse:
     """The empty form, or that of a worked example."""
-    if user.scope != "write":
-        raise Refused(403, f"Token '{user.name}' may only read: to begin a campaign takes one of scope write.")
+    check_right(request, user, "manage")
     typed = {"differences": USUAL_DIFFERENCE, "centre": "1", "take_in": "1"}
     example = EXAMPLES.get(request.query_params.get("example", ""))
     if example is None:

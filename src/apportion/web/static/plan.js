@@ -40,10 +40,12 @@ function drawCurve(arm, index) {
   if (edge < amounts.length) {
     traces.push(line(`${arm.arm}, a guess`, amounts.slice(edge - 1), returned.slice(edge - 1), rgb, { dash: "dash" }));
   }
+  const ages = arm.points.map((_, place) => 0.15 + 0.75 * ((place + 1) / arm.points.length) ** 2); // the oldest first
   traces.push({
     name: "a period", x: arm.points.map((point) => point.amount), y: arm.points.map((point) => point.outcome),
-    mode: "markers", marker: { color: rgb, size: 6, opacity: 0.55 }, showlegend: false,
-    hovertemplate: `%{y:,.4~g} of %{x:,.6~g} ${safe(unit)}<extra></extra>`,
+    mode: "markers", marker: { color: rgb, size: 6, opacity: ages }, showlegend: false,
+    text: arm.points.map((point) => safe(point.date.slice(0, 10))),
+    hovertemplate: `%{text}: %{y:,.4~g} of %{x:,.6~g} ${safe(unit)}<extra></extra>`,
   });
   const amount = arm.share * plan.budgets[chosen].budget;
   draw(element, traces, {
