@@ -84,7 +84,7 @@ def test_a_sound_installation(ads, port):
     found = machine("--port", port, code=0)
     assert found["apportion"]["value"].startswith(ap.__version__)
     assert found["Python"]["value"].startswith(sys.version.split()[0])
-    for name in ("numpy", "numba", "scipy", "sqlalchemy", "plot", "web", "postgres", "cluster"):
+    for name in ("numpy", "sqlalchemy", "fast", "lab", "plot", "web", "postgres", "cluster"):
         assert found[name]["state"] == "ok", found[name]
     assert found["integrity"]["value"] == "quick_check: ok"
     assert found["journal"]["value"].startswith("WAL")
@@ -269,6 +269,8 @@ def test_a_cache_folder_that_cannot_be_written(ads, tmp_path, port, monkeypatch)
     ("absent", "extra", "state", "sentence"),
     [
         ({"matplotlib"}, "plot", "note", "A picture needs matplotlib: pip install 'apportion[plot]'."),
+        ({"numba"}, "fast", "note", "Compiled code needs numba: pip install 'apportion[fast]'."),
+        ({"scipy", "xarray"}, "lab", "note", "The laboratory needs scipy and xarray: pip install 'apportion[lab]'."),
         ({"plotly"}, "web", "attention", "The service needs plotly: pip install 'apportion[web]'."),
     ],
 )
@@ -288,6 +290,9 @@ main()
     assert (done.returncode, done.stderr) == (1 if state == "attention" else 0, "")
     found = {row["what"]: row for row in json.loads(done.stdout)["findings"]}
     assert (found[extra]["state"], found[extra]["advice"]) == (state, sentence)
+    if "numba" in absent:
+        assert found["compiling"]["value"].startswith("numba is not installed; plain Python does for campaigns")
+        assert (found["compiling"]["state"], found["compiling"]["advice"]) == (state, sentence)
 
 
 def test_a_package_that_is_too_old_or_not_there(monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +12,22 @@ import typer
 
 from apportion._common import optional
 from apportion._version import __version__
-from apportion.cli import arms, campaign, campaigns, doctor, files, forecast, new, plan, serve, settings, study, token
+from apportion.cli import (
+    arms,
+    campaign,
+    campaigns,
+    doctor,
+    files,
+    forecast,
+    mcp,
+    new,
+    plan,
+    serve,
+    settings,
+    study,
+    token,
+    webhook,
+)
 from apportion.cli.refusals import Commands
 from apportion.cli.table_options import reading_options, with_table_options
 from apportion.errors import ApportionError
@@ -175,7 +191,7 @@ GROUPS: dict[str, tuple[Any, ...]] = {
     ),
     "Understand": (fit, forecast.backtest, theory),
     "Laboratory": (simulate, compare, study.app),
-    "Service": (serve.serve, token.app, doctor.doctor, demo),
+    "Service": (serve.serve, mcp.mcp, token.app, webhook.app, doctor.doctor, demo),
 }  # fmt: skip
 """The commands as `apportion --help` shows them; one with others below it is an app of its own, with its name."""
 
@@ -198,6 +214,9 @@ def main() -> None:
         app()
     except ApportionError as error:
         print(error, file=sys.stderr)
+        if columns := getattr(error, "columns", None):
+            options = (f"--{label}-column {shlex.quote(name)}" for label, name in columns.items())
+            print(f"Type: {' '.join(options)}", file=sys.stderr)
         sys.exit(2)
     except ImportError as error:
         missing = optional.as_missing_extra(error)

@@ -49,6 +49,8 @@ def list_(archived: Archived = False, db: Db = None, json: Json = False) -> None
         show.say("There is no database here yet:")
         show.say(display_url(database_url(db)))
         show.say("Begin a campaign: apportion new ads --arms search,social --budget 5000")
+    elif not found and Campaign.names(db, archived=True):
+        show.say("All campaigns are archived. See them: apportion campaigns --archived")
     elif not found:
         show.say("No campaigns yet. Begin one: apportion new ads --arms search,social --budget 5000")
     else:

@@ -34,7 +34,8 @@ def show_comparison(
     asked = "".join(f" --policy {name}" for name in policies or ()) + "".join(
         f" --world {name}" for name in worlds or ()
     )
-    asked += "" if history is None else f" --history {history.name}"
+    if history is not None:
+        asked += f" --history {history.name}{' --residuals' if residuals else ''}"
     command = f"apportion compare{asked}{''.join(f' --{name} {value}' for name, value in size.items())} --out {out}"
     with progress_bar() as bar:
         task = bar.add_task("worlds", total=len(cases))
@@ -53,7 +54,7 @@ def show_real_worlds(
     out: Path | None, readme: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Play the real worlds and print; `out` gets the scores, the page and the picture, `readme` the headline."""
-    from apportion.studies.real_worlds import real_worlds
+    from apportion.model.real_worlds import real_worlds
     from apportion.studies.real_worlds.run import CONTESTANTS, DATA, headline, run_study, write_headline, write_study
 
     if out is not None:

@@ -117,13 +117,16 @@ def _older(found: str, least: str) -> bool:
 
 
 def optional_packages() -> Iterator[Finding]:
-    """Each extra: its packages, or the command that installs them. All missing is fine; some missing is not."""
+    """Each extra: its packages, or the command that installs them. All missing is fine; some missing is not.
+
+    But of `lab`, whose packages also come alone: with `fast`, or with other programs of the same environment.
+    """
     for extra, names in optional.EXTRAS.items():
         missing = optional.missing(extra)
         if not missing:
             yield Finding("extras", extra, ", ".join(f"{name} {_version_of(name)}".rstrip() for name in names))
         else:
-            state = NOTE if set(missing) == set(names) else ATTENTION
+            state = NOTE if extra == "lab" or set(missing) == set(names) else ATTENTION
             advice = optional.missing_sentence(extra, packages=missing)
             yield Finding("extras", extra, f"not installed: {', '.join(missing)}", state, advice)
 
@@ -153,6 +156,12 @@ def _probe(number: float) -> float:
 
 def compiled_code() -> Iterator[Finding]:
     """Whether kernels compile, and whether the machine code is kept for the next program."""
+    if optional.missing("fast"):
+        from apportion.model.sums import MANY_ARMS
+
+        value = f"numba is not installed; plain Python does for campaigns of fewer than {MANY_ARMS} arms"
+        yield Finding("compiled code", "compiling", value, NOTE, optional.missing_sentence("fast"))
+        return
     from apportion._common.machine_code import _KEPT_FILES, cache_root
 
     group, folder = "compiled code", cache_root()

@@ -12,7 +12,7 @@ import typer
 from apportion._common.parsing import number_or_per_arm
 from apportion.campaigns.settings import SETTINGS
 from apportion.cli import show
-from apportion.cli.campaign import Db, Json, Key, Name, open_campaign
+from apportion.cli.campaign import Db, Details, Json, Key, Name, open_campaign
 from apportion.cli.table_options import reading_options, with_table_options
 from apportion.errors import InvalidValue
 
@@ -42,6 +42,7 @@ def forecast(
     policies: Policies = None,
     seed: Seed = 0,
     key: Key = None,
+    details: Details = False,
     db: Db = None,
     json: Json = False,
 ) -> None:
@@ -69,7 +70,7 @@ def forecast(
     if policies is None:
         _show_calendar(campaign, result)
     else:
-        _show(f"{name}: the next {_periods(result)}", result, False)
+        _show(f"{name}: the next {_periods(campaign, result)}", result, False, details=details)
 
 
 @with_table_options(before="b")
@@ -90,6 +91,7 @@ def backtest(
     worlds: Worlds = DEFAULT_WORLDS,
     policies: Policies = None,
     seed: Seed = 0,
+    details: Details = False,
     json: Json = False,
     **table: Any,
 ) -> None:
@@ -110,7 +112,8 @@ def backtest(
         worlds=worlds, policies=_names(policies), minimise=minimise, growth=growth or None, change=change,
         reach=reach or None, seed=seed,
     )  # fmt: skip
-    _show(f"{file.name}: {counted(result.periods, 'period')} simulated", result, json, reading.summary.sentences())
+    title = f"{file.name}: {counted(result.periods, 'period')} simulated"
+    _show(title, result, json, reading.summary.sentences(), details=details)
 
 
 ROUNDING = 1e-9  # a mean above its range by less than this part of the earnings is rounding
@@ -120,7 +123,7 @@ def _names(policies: str | None) -> list[str] | None:
     return None if policies is None else [name.strip() for name in policies.split(",")]
 
 
-def _show(title: str, forecast: Forecast, json: bool, notes: tuple[str, ...] = ()) -> None:
+def _show(title: str, forecast: Forecast, json: bool, notes: tuple[str, ...] = (), *, details: bool = False) -> None:
     from apportion._common.formatting import counted, readable, side_by_side
     from apportion.campaigns.tables import cell
 
@@ -142,10 +145,12 @@ def _show(title: str, forecast: Forecast, json: bool, notes: tuple[str, ...] = (
         "5% to 95% ": "right",
     }
     simulated = counted(forecast.worlds, "simulation" if forecast.actual is not None else "simulated future")
-    sigma = forecast.sigma
-    scale = cell(sigma) if isinstance(sigma, Mapping) else readable(sigma)
-    bent = "" if forecast.c == 1.0 else f", c = {forecast.c:.3g}"
-    note = f"{simulated}; b = {forecast.b:.3g}{bent}, σ = {scale}."
+    note = f"{simulated}."
+    if details:
+        sigma = forecast.sigma
+        scale = cell(sigma) if isinstance(sigma, Mapping) else readable(sigma)
+        bent = "" if forecast.c == 1.0 else f", c = {forecast.c:.3g}"
+        note = f"{simulated}; b = {forecast.b:.3g}{bent}, σ = {scale}."
     if rare:  # the mean is right, and looks wrong beside its band
         note += f" Lost by {' and '.join(rare)}: the few (fewer than 1 of 20) that lose much raise the mean."
     if forecast.actual is not None:
@@ -154,10 +159,10 @@ def _show(title: str, forecast: Forecast, json: bool, notes: tuple[str, ...] = (
     show.grid(title, columns, rows, " ".join(part for part in (note, assumed, *notes) if part))
 
 
-def _periods(forecast: Forecast) -> str:
+def _periods(campaign: Campaign, forecast: Forecast) -> str:
     from apportion._common.formatting import counted
 
-    return counted(forecast.periods, "period")
+    return counted(forecast.periods, campaign.settings.every or "period")
 
 
 ARMS_SHOWN = 6  # so many shares fit beside each other
@@ -166,23 +171,23 @@ ARMS_SHOWN = 6  # so many shares fit beside each other
 def _show_calendar(campaign: Campaign, found: Forecast) -> None:
     """The periods to come: budget, return, shares; the words below."""
     from apportion._common.formatting import column_cells, percent
+    from apportion.campaigns.forecast import largest_arms
 
-    unit = campaign.unit
-    first = found.calendar[0].arms
-    shown = sorted(first, key=lambda arm: -arm.share)[:ARMS_SHOWN]
-    indices = [next(place for place, other in enumerate(first) if other.arm == arm.arm) for arm in shown]
-    columns = {"period": "left", f"budget{f' ({unit})' if unit else ''}": "right", "comes back": "right",
-               "5% to 95%": "right", **{arm.arm: "right" for arm in shown}}  # fmt: skip
+    unit, settings = campaign.unit, campaign.settings
+    indices = largest_arms(found, ARMS_SHOWN)
+    columns = {settings.every or "period": "left", f"budget{f' ({unit})' if unit else ''}": "right",
+               "is paid" if settings.minimise else "comes back": "right", "likely range (90%)": "right",
+               **{found.calendar[0].arms[place].arm: "right" for place in indices}}  # fmt: skip
     budgets = column_cells([period.budget for period in found.calendar])
     edges = ("returned", "returned_low", "returned_high")
     means, lows, highs = _four_figures([[getattr(period, edge) for period in found.calendar] for edge in edges])
     rows = []
     for index, period in enumerate(found.calendar):
-        label = period.date or f"next {index + 1}" if index else period.date or "next"
+        label = period.date or f"ticket {(found.first or 1) + index}"
         shares = [percent(period.arms[place].share) for place in indices] if period.arms else ["–"] * len(indices)
         rows.append((label, budgets[index], means[index], f"{lows[index]} to {highs[index]}", *shares))
     note = " ".join((*found.sentences, f"Assumed: {' '.join(found.assumes)}"))
-    show.grid(f"{campaign.name}: the next {_periods(found)}", columns, rows, note)
+    show.grid(f"{campaign.name}: the next {_periods(campaign, found)}", columns, rows, note)
 
 
 def _four_figures(columns: list[list[float]]) -> list[list[str]]:

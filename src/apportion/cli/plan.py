@@ -41,7 +41,7 @@ def plan(
 
 def _show(name: str, found: Plan) -> None:
     from apportion._common.formatting import column_cells, one_of, percent, written
-    from apportion.campaigns.plan import ranged
+    from apportion.campaigns.plan_words import ranged
 
     unit = f" ({found.unit})" if found.unit else ""
     columns = {"arm": "left", f"spend{unit}": "right", "share": "right",
@@ -65,5 +65,4 @@ def _show(name: str, found: Plan) -> None:
          ranged(row.marginal, row.marginal_low, row.marginal_high))
         for row in shown
     ]  # fmt: skip
-    level = f"{100 * found.level:.6g}"
-    show.grid("Other budgets, split alike", others, cells, f"In brackets the likely range ({level}%).")
+    show.grid("Other budgets, split alike", others, cells, found.range_note)

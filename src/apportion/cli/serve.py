@@ -21,6 +21,13 @@ def serve(
     port: Annotated[int, typer.Option(help="The port; 0 takes any that is free.")] = PORT,
     workers: Annotated[int, typer.Option(help="How many processes answer requests.")] = 1,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error; JSON lines on stderr.")] = "info",
+    oidc_issuer: Annotated[
+        str | None,
+        typer.Option(
+            help="People sign in with this provider of OpenID Connect; its secret is APPORTION_OIDC_SECRET."
+        ),
+    ] = None,
+    oidc_client_id: Annotated[str | None, typer.Option(help="What the provider calls this service.")] = None,
     db: Db = None,
     json: Json = False,
 ) -> None:
@@ -30,12 +37,19 @@ def serve(
     """
     from apportion.web.serve import serve as run
 
-    run(db, host=host, port=port, workers=workers, log_level=log_level, ready=_show_json if json else _show)
+    run(
+        db, host=host, port=port, workers=workers, log_level=log_level, oidc_issuer=oidc_issuer,
+        oidc_client_id=oidc_client_id, ready=_show_json if json else _show,
+    )  # fmt: skip
 
 
 def _show(service: ServiceInfo) -> None:
     print(f"apportion is at {service.url} with the campaigns of {service.database}.")
-    if service.tokens_needed:
+    if service.provider is not None:
+        print(
+            f"Sign in with {service.provider} or a token; `apportion token create EMAIL --person` lets somebody in."
+        )
+    elif service.tokens_needed:
         print("Sign in with a token; `apportion token create NAME` makes one.")
     else:
         print("Everyone on this machine may use it; after `apportion token create NAME` only who has a token.")

@@ -9,7 +9,7 @@ import typer
 from apportion._common import validation
 from apportion.campaigns.settings import CHANGEABLE
 from apportion.cli import show
-from apportion.cli.campaign import Db, Json, Name, open_campaign
+from apportion.cli.campaign import Db, Details, Json, Name, open_campaign
 from apportion.cli.setting_options import option_name, read_options, unset_by_zero, with_settings
 from apportion.errors import InvalidValue
 
@@ -28,11 +28,12 @@ def settings(
     unset: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help=f"Do without: {', '.join(UNSETTABLE)}.")
     ] = None,
+    details: Details = False,
     db: Db = None,
     json: Json = False,
     **given: Any,
 ) -> None:
-    """Show the settings, or change those that are given.
+    """Show the settings, or change those that are given. With --details also those that speak of statistics.
 
     Example: apportion settings ads --budget 6000 --sigma 35 --unset half-life
     """
@@ -56,7 +57,11 @@ def settings(
     if json:
         show.show_json(now)
     else:
-        show.grid(f"Settings of {name}", *setting_rows(now), _noise_note(campaign, changes, now))
+        show.grid(
+            f"Settings of {name}",
+            *setting_rows(now, None if details else list(changes)),
+            _noise_note(campaign, changes, now),
+        )
 
 
 def _can_do_without(current: Settings, policy: str | None, option: str) -> None:
@@ -97,14 +102,17 @@ def _noise_note(campaign: Campaign, changes: dict[str, Any], now: Settings) -> s
 def check(
     name: Name,
     repair: Annotated[bool, typer.Option("--repair", help="Replace snapshots that do not agree.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Rebuild all events of a long campaign, too.")] = False,
     db: Db = None,
     json: Json = False,
 ) -> None:
     """Rebuild everything from the events and compare with what is kept, bit for bit. Exit code 1 if they differ.
 
+    Of a long campaign the last 20,000 events are rebuilt, and digests prove that nothing before them was changed.
+
     Example: apportion check ads
     """
-    found = open_campaign(name, db).check(repair=repair)
+    found = open_campaign(name, db).check(repair=repair, full=full)
     show.show_result(json, found, found.message)
     if not found.ok:
         raise typer.Exit(1)

@@ -112,6 +112,7 @@ def show_split(campaign: Campaign, split: Split, as_json: bool, details: bool = 
         show_json(split_content(campaign.name, campaign.unit, split))
         return
     settings = campaign.settings
+    split.most_sure = campaign.status().most_sure
     title = f"{campaign.name}: ticket {split.ticket}, {readable(split.budget)} {settings.unit or ''}".rstrip()
     pairs = " ".join(f"{shlex.quote(name)}=…" for name, amount in split.amounts.items() if amount > 0)
     note = f"Then: apportion record {shlex.quote(campaign.name)} --ticket {split.ticket} {pairs}"
@@ -123,7 +124,7 @@ def show_split(campaign: Campaign, split: Split, as_json: bool, details: bool = 
 
 def show_status(status: Status, as_json: bool, details: bool = False) -> None:
     """Print where a campaign stands; with `details` the statistics, too."""
-    from apportion.campaigns.status import back_words, per_period
+    from apportion.campaigns.status import back_words, cost_shown, per_period
     from apportion.campaigns.tables import estimate_rows, status_rows
 
     if as_json:
@@ -140,9 +141,7 @@ def show_status(status: Status, as_json: bool, details: bool = False) -> None:
         "Open tickets: " + (", ".join(map(str, status.open_tickets[-10:])) or "none") + ".",
     ]
     if not math.isnan(status.expected_regret):
-        lines.append(
-            f"Estimated cost of still not being sure: {readable(status.expected_regret)} {per_period(settings)}."
-        )
+        lines.append(f"Estimated cost of still not being sure: {cost_shown(status)} {per_period(settings)}.")
     say("\n".join([*lines, *status.plain_notes, *health_lines(status.health)]))
     if details:
         say(" ".join((f"Policy: {settings.policy}.", *status.details)))

@@ -28,6 +28,7 @@ _MOST_SPLITS = 6
 
 def run_simulation(file: Path, out: Path | None, workers: int | None, cluster: str | None, as_json: bool) -> None:
     """Run or go on with the sweep, and write everything into its folder."""
+    optional.require("lab", "A simulation")
     try:
         _run(file, out, workers, cluster, as_json)
     except KeyboardInterrupt:
