@@ -8,10 +8,11 @@ import pytest
 
 import apportion as ap
 from apportion.campaigns.backtest import backtest
+from apportion.campaigns.cost_of_doubt import expected_regret
 from apportion.campaigns.files import restore_json
 from apportion.campaigns.forecast import forecast
 from apportion.campaigns.report import campaign_page
-from apportion.campaigns.status import expected_regret, marginal_heading, return_heading
+from apportion.campaigns.status import marginal_heading, return_heading
 from apportion.campaigns.tables import split_rows, status_rows
 from apportion.inference.history import Observation
 from apportion.model.response import best_values, optimal_split, value

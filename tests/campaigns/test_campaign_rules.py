@@ -138,3 +138,24 @@ def test_several_rules_in_one_write_with_other_settings(ads):
     assert ads.settings.rules == ("video >= 100", "social <= 50%")
     assert ads.split().amounts["video"] >= 100
     assert ads.check().ok
+
+
+def test_what_a_rule_costs_is_no_cost_of_not_being_sure(sqlite):
+    """Whoever knows the best arm for sure loses nothing by doubt, however little of it is allowed.
+
+    What a rule takes from the best arm goes to the next best one.
+    """
+    for number, limits in enumerate(({}, {"rules": ["a <= 10%"]}, {"rules": ["a + b <= 30%", "c <= 80%"]})):
+        for c in (1.0, 0.7):
+            campaign = ap.Campaign.create(
+                f"sure {number} {c}", ("a", "b", "c"), budget=1000, policy="recommended", b=0.5, c=c, sigma=0.001,
+                growth=None, seed=1, db=sqlite, **limits,
+            )  # fmt: skip
+            for _ in range(4):
+                split = campaign.split()
+                back = {arm: {"a": 3.0, "b": 2.0, "c": 1.0}[arm] * x**c for arm, x in split.amounts.items()}
+                campaign.record(split.ticket, back)
+            assert campaign.expected_regret() < 0.02 * sum(back.values())
+    assert split.amounts["c"] == pytest.approx(700, abs=1)
+    rest = ap.Campaign.open("sure 1 1.0", sqlite).split().amounts
+    assert (rest["a"], rest["b"]) == (pytest.approx(100, abs=1), pytest.approx(900, abs=1))

@@ -9,9 +9,10 @@ import pytest
 import sqlalchemy as sa
 
 import apportion as ap
+from apportion.campaigns import check, transactions
 from apportion.campaigns.actor import acting
 from apportion.campaigns.files import export_json, export_log, restore_json, restore_log
-from apportion.campaigns.storage import database
+from apportion.campaigns.storage import database, session
 from apportion.campaigns.storage.address import database_url
 from apportion.campaigns.storage.store import open_store
 
@@ -112,3 +113,56 @@ def test_a_log_of_before_is_restored(campaign, db):
     twin = restore_log(text, name="of before", db=db)
     assert twin.state() == campaign.state()
     assert {event.actor for event in twin.events()} == {None}
+
+
+# Long campaigns: rebuilt from a sealed snapshot on
+
+
+@pytest.fixture
+def long(db, monkeypatch):
+    monkeypatch.setattr(transactions, "SNAPSHOT_EVERY", 4)
+    monkeypatch.setattr(session, "SNAPSHOT_KEPT_EVERY", 8)
+    monkeypatch.setattr(check, "REBUILT", 10)
+    made = ap.Campaign.create("ads", ("a", "b"), budget=100, b=0.75, sigma=1, seed=1, db=db)
+    for _ in range(20):
+        made.record(made.split().ticket, {"a": 10.0, "b": 20.0})
+    return made
+
+
+def test_a_long_campaign_is_rebuilt_from_a_sealed_snapshot_on(long, db):
+    found = long.check()
+    assert (found.ok, found.exact, found.events, found.tickets) == (True, True, 41, 20)
+    assert found.sealed == 28
+    assert "the last 13 of them rebuilt; 2 snapshots agree bit for bit, 4 before are as sealed." in found.message
+    full = long.check(full=True)
+    assert (full.ok, full.exact, full.sealed, full.digest) == (True, True, 0, found.digest)
+    assert full.snapshots > found.snapshots > 0
+    change(db, "UPDATE snapshots SET state = replace(state, 'sealed', 'nothing')")
+    assert long.check().sealed == 0  # as of a release that did not seal
+
+
+@pytest.mark.parametrize(
+    ("statement", "sentence"),
+    [
+        ("UPDATE events SET payload = replace(payload, '10.0', '11.0') WHERE number = 3", "Event 3 is not as it was"),
+        ("UPDATE events SET actor = 'somebody else' WHERE number = 28", "Event 28 is not as it was"),
+        ("UPDATE events SET actor = 'somebody else' WHERE number = 41", "Event 41 is not as it was"),
+        ("DELETE FROM events WHERE number = 5", "Event 6 is not as it was"),
+        (
+            "UPDATE snapshots SET state = replace(state, '\"issued\": 6', '\"issued\": 7') WHERE number = 12",
+            "The snapshot after event 12 does not agree",
+        ),
+        (
+            "UPDATE snapshots SET state = replace(state, '\"issued\"', '\"was issued\"') WHERE number = 28",
+            "The snapshot after event 28 does not agree",
+        ),
+    ],
+)
+def test_what_was_changed_in_a_long_campaign_is_named(long, db, statement, sentence):
+    change(db, statement)
+    found = long.check()
+    assert not found.ok
+    assert sentence in found.message
+    if "snapshots" in statement:
+        long.check(repair=True)
+        assert long.check().ok

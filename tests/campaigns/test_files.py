@@ -6,12 +6,14 @@ import html
 import io
 import json
 import re
+import threading
 import tracemalloc
 
 import pytest
 
 import apportion as ap
 from apportion._common.dates import describe_order
+from apportion.campaigns import importing
 from apportion.campaigns.actor import acting
 from apportion.campaigns.backtest import backtest
 from apportion.campaigns.files import export_csv, export_json, export_log, export_parts, restore_json, restore_log
@@ -230,7 +232,7 @@ def test_unknown_arms_are_refused_or_added(ads, history):
         (
             "date,arm,amount\n",
             "Row 1: one column named 'outcome' is needed, or say which one is the outcome (`--outcome-column` on the "
-            "command line); found are date, arm, amount.",
+            "command line, `outcome_column` over HTTP, `outcome` in Python); found are date, arm, amount.",
         ),
         ("Date,DATE,arm,amount,outcome\n", "Row 1: one column named 'date' is needed"),
         ("date,arm,amount,outcome\n", "has no rows"),
@@ -455,3 +457,60 @@ def test_an_export_of_a_longer_campaign_takes_no_more_memory(sqlite, kind):
     size, found = peak()
     assert size > 2.5 * first_size
     assert found < 1.4 * first
+
+
+def history_text(periods):
+    rows = (
+        f"2026-{1 + day // 28:02d}-{1 + day % 28:02d},{arm},10,{11 + day % 3}"
+        for day in range(periods)
+        for arm in "ab"
+    )
+    return "\n".join(("date,arm,amount,outcome", *rows))
+
+
+def test_an_import_keeps_no_other_writer_waiting(db, tmp_path, monkeypatch):
+    """All of it is worked out before anything is locked: others write meanwhile, also in the same campaign."""
+    table = tmp_path / "history.csv"
+    table.write_text(history_text(200))
+    ads, other = (ap.Campaign.create(name, ("a", "b"), budget=1, b=0.5, sigma=1, db=db) for name in ("ads", "other"))
+    inside, seen = threading.Event(), threading.Event()
+    append, calls = importing._append_period, []
+
+    def slow(transaction, date, day):
+        calls.append(date)
+        if len(calls) == 100:
+            inside.set()
+            assert seen.wait(60)
+        append(transaction, date, day)
+
+    monkeypatch.setattr(importing, "_append_period", slow)
+    worker = threading.Thread(target=lambda: ads.import_history(table, key="once"))
+    worker.start()
+    assert inside.wait(60)
+    assert other.split().ticket == 1
+    assert ads.split().ticket == 1  # the import is worked out once more, after it
+    seen.set()
+    worker.join()
+    assert len(calls) == 400
+    assert ads.period == 201
+    assert ads.import_history(table, key="once").tickets == 200
+    assert ads.period == 201
+    assert ads.check().exact
+    ads.transactions.shared.forget()
+    assert ads.status(health=False).spent == 4000.0
+
+
+def test_an_import_that_is_refused_changes_nothing(db, tmp_path):
+    table = tmp_path / "history.csv"
+    table.write_text(history_text(3).replace(",b,", ",c,"))
+    ads = ap.Campaign.create("ads", ("a", "b"), budget=1, b=0.5, sigma=1, db=db)
+    state = ads.state()
+    with pytest.raises(ap.InvalidValue, match="arm 'c' is not known"):
+        ads.import_history(table)
+    assert ads.state() == state
+    assert ads.version == 1
+    with ads.together():
+        ads.import_history(table, add_arms=True)
+        assert ads.split().ticket == 4
+    assert ads.period == 4
+    assert ads.check().exact

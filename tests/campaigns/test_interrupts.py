@@ -28,7 +28,7 @@ MOMENTS = [
     (FairLock, "wait"), (store.Store, "_join"), (store.Store, "_begin"), (Transactions, "_catch_up"),
     (Allocator, "decide"), (Allocator, "_believe"), (Allocator, "commit"), (Transaction, "append"),
     (Transactions, "_flush"), (session.Session, "append"), (CampaignState, "text"),
-    (session.Session, "save_snapshot"), (store.Store, "_finish"),
+    (session.Session, "save_snapshot"), (store.Lane, "finish"),
     (WriteGroup, "finish"), (sa.Connection, "commit"), (sa.Connection, "close"),
 ]  # fmt: skip
 

@@ -214,5 +214,22 @@ def test_a_plan_keeps_the_rules_of_the_campaign(tmp_path):
     assert any("keeps the rules" in sentence for sentence in plan.sentences)
     forecast = campaign.forecast(periods=2, worlds=4)
     assert all(arm.share_high <= 0.3 + 1e-9 for period in forecast.calendar for arm in period.arms if arm.arm == "a")
+    assert shares["b"] > shares["c"]
     campaign.change(rules=[])
     assert {arm.arm: arm.share for arm in campaign.plan().arms}["a"] > 0.5
+
+
+def test_what_a_rule_takes_from_the_best_arm_goes_to_the_next_best(tmp_path):
+    """All or nothing under rules: the nearest split to "all on a" would share the rest between b and c."""
+    campaign = ap.Campaign.create(
+        "ads", ("a", "b", "c"), budget=1000, every="week", policy="recommended", b=0.5, sigma=2.0, seed=1,
+        rules=["a <= 30%"], db=tmp_path / "ads.db",
+    )  # fmt: skip
+    split = campaign.split()
+    campaign.record(split.ticket, {arm: {"a": 3.0, "b": 2.0, "c": 1.0}[arm] * x for arm, x in split.amounts.items()})
+    plan = campaign.plan(1000, goal=4000)
+    assert [arm.share for arm in plan.arms] == pytest.approx([0.3, 0.7, 0.0], abs=1e-9)
+    assert plan.whole.returned == pytest.approx(0.3 * 3000 + 0.7 * 2000)
+    assert "comes back per week, 2.300 per unit" in plan.sentences[0]
+    assert "So the best arm, a, gets all as far as the bounds and rules allow" in plan.sentences[1]
+    assert any("to come back it takes 1,739" in sentence and "per week." in sentence for sentence in plan.sentences)

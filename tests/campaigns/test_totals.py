@@ -1,11 +1,15 @@
 """Spent, came back and return so far: what a spreadsheet of the same numbers has."""
 
+import contextlib
 import math
+import sqlite3
 
 import numpy as np
 import pytest
 
 import apportion as ap
+from apportion.campaigns.storage.session import Session
+from apportion.campaigns.storage.store import open_store
 from apportion.campaigns.tables import history_rows, status_rows
 
 ARMS = ("search", "social", "video")
@@ -80,3 +84,46 @@ def test_totals_are_the_same_however_they_came_about(ads, sqlite):
     assert totals(ads)["search"][1] == pytest.approx(live["search"][1] + 5.0)
     ads.remove_arm("search")
     assert totals(ads)["search"][1] == pytest.approx(live["search"][1] + 5.0)
+
+
+def test_a_status_reads_no_old_ticket(ads, sqlite, monkeypatch):
+    """Totals are in the snapshots: however long a campaign, its first status adds up what came since the last one."""
+    rng = np.random.default_rng(6)
+    for _ in range(40):
+        split = ads.split()
+        ads.record(split.ticket, {arm: float(rng.normal(10, 3)) for arm in ARMS}, confirm=True)
+    ads.split()
+    ads.amend(2, {"search": 1e-300, "social": -5e-324, "video": 0.1}, confirm=True)
+    live = totals(ads)
+
+    def refuse(*given):
+        raise AssertionError("all tickets are read")
+
+    monkeypatch.setattr(Session, "events_by_ticket", refuse)
+    open_store(sqlite).close()
+    again = ap.Campaign.open("ads", db=sqlite)
+    assert totals(again) == live
+    # A ticket that was open in the snapshot, and one that was done with.
+    again.record(41, dict.fromkeys(ARMS, 7.0), confirm=True)
+    again.amend(3, {"search": 3.25}, confirm=True)
+    lines = list(again.history())
+    for arm in ARMS:
+        own = [line for line in lines if line.arm == arm]
+        assert totals(again)[arm] == (
+            math.fsum(line.spent or 0.0 for line in own), math.fsum(line.outcome or 0.0 for line in own)
+        )  # fmt: skip
+    assert again.check().exact
+
+
+def test_totals_that_somebody_changed_in_a_snapshot_are_found(ads, sqlite):
+    for _ in range(33):
+        ads.record(ads.split().ticket, dict.fromkeys(ARMS, 5.0))
+    open_store(sqlite).close()
+    with contextlib.closing(sqlite3.connect(sqlite)) as plain:
+        (number, state) = plain.execute("SELECT number, state FROM snapshots ORDER BY number DESC").fetchone()
+        head, body, sums, seal = state.split("\n")
+        plain.execute("UPDATE snapshots SET state = ?", (f"{head}\n{body}\n{sums.replace('0x', '0x1')}\n{seal}",))
+        plain.commit()
+    found = ap.Campaign.open("ads", db=sqlite).check()
+    assert not found.ok
+    assert f"The totals in the snapshot after event {number}" in found.message

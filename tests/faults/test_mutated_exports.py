@@ -142,6 +142,15 @@ def test_a_beginning_that_no_verb_would_take_is_refused(source, sqlite, path, va
     assert ap.Campaign.names(sqlite) == ()
 
 
+@pytest.mark.parametrize("name", ["budget", "unit", "assumed"])
+def test_a_beginning_without_a_setting_that_every_release_wrote_is_refused(source, sqlite, name):
+    content = json.loads(export_json(source))
+    del content["events"][0]["payload"]["settings"][name]
+    with pytest.raises(ap.IncompatibleState, match=f"at event 1: .*{name}"):
+        restore_json(json.dumps(content), db=sqlite)
+    assert ap.Campaign.names(sqlite) == ()
+
+
 def test_one_broken_campaign_breaks_no_list(sqlite, capsys):
     for name in ("good", "bad"):
         use_every_verb(

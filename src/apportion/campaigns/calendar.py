@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from apportion._common import parsing, tables, validation
-from apportion._common.dates import parse_date, period_date
+from apportion._common.dates import is_day_or_month_first, parse_date, period_date
 from apportion._common.faults import Faults
 from apportion.errors import InvalidValue
 
@@ -131,13 +131,25 @@ def typed_calendar(text: str) -> tuple[BudgetPeriod, ...]:
 
 
 def _parted(entry: str) -> tuple[str, str]:
-    """The date and the budget of a line; no date where it is a number alone."""
-    if not parsing.readings(entry):
-        for separator in _SEPARATORS:
-            date, found, budget = entry.rpartition(separator) if separator == " " else entry.partition(separator)
-            if found:
-                return date.strip(), budget.strip()
-    return "", entry
+    """The date and the budget of a line; no date where it is a number alone.
+
+    >>> _parted("2026-12-01 2.000,00 €"), _parted("week 49, 500"), _parted("1 200")
+    (('2026-12-01', '2.000,00 €'), ('week 49', '500'), ('', '1 200'))
+    """
+    if parsing.readings(entry):
+        return "", entry
+    parted = [entry.partition(separator) for separator in _SEPARATORS] + [entry.rpartition(" ")]
+    found = [(date.strip(), budget.strip()) for date, separator, budget in parted if separator]
+    certain = (pair for pair in found if _is_date(pair[0]) and parsing.readings(pair[1]))
+    likely = (pair for pair in found if parsing.readings(pair[1]))
+    return next(certain, None) or next(likely, None) or (found[0] if found else ("", entry))
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return is_day_or_month_first(text) or parse_date(text) is not None
+    except InvalidValue:
+        return False
 
 
 def as_typed(period: BudgetPeriod) -> str:

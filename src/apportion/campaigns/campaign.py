@@ -19,6 +19,7 @@ from apportion.allocation.tickets import Ticket
 from apportion.campaigns import bounds, lifecycle, undo
 from apportion.campaigns.bounds import Bound
 from apportion.campaigns.check import Check, compare
+from apportion.campaigns.cost_of_doubt import cost_of_doubt
 from apportion.campaigns.creation import (
     add_campaign,
     campaign_name,
@@ -34,13 +35,13 @@ from apportion.campaigns.protocol import CampaignVerbs, Key
 from apportion.campaigns.replay import Replay
 from apportion.campaigns.settings import ChangedSettings, NewSettings, Settings, takes_new_settings, with_defaults
 from apportion.campaigns.state import CampaignState
-from apportion.campaigns.status import Status, expected_regret, status_of
+from apportion.campaigns.status import Status, status_of
 from apportion.campaigns.storage.address import Address, database_url, exists, has_secret
 from apportion.campaigns.storage.session import Session
 from apportion.campaigns.storage.store import Store, open_store
 from apportion.campaigns.transactions import Transaction, Transactions, find_done, request_digest, write_key
 from apportion.campaigns.undo import ImportRecord, UndoneImport, unspent_tickets
-from apportion.errors import ApportionError, Conflict, IncompatibleState, Infeasible, InvalidValue, Unconfirmed
+from apportion.errors import Conflict, IncompatibleState, Infeasible, InvalidValue, Unconfirmed
 
 if TYPE_CHECKING:
     from apportion.campaigns.calendar import Budgets
@@ -433,7 +434,7 @@ class Campaign(CampaignVerbs):
         def found(state: CampaignState, session: Session) -> tuple[Status, dict[str, int]]:
             beliefs = state.allocator.beliefs()
             totals = self.transactions.totals(state, session)
-            status = status_of(self.name, state, beliefs, _cost_of_doubt(state, beliefs), totals)
+            status = status_of(self.name, state, beliefs, cost_of_doubt(state, beliefs), totals)
             return status, dict(state.allocator.indices) if health else {}
 
         status, indices = self.transactions.read(found)
@@ -472,9 +473,10 @@ class Campaign(CampaignVerbs):
         """The whole state as text, to the last bit: equal states are equal texts. `b`, `c`: as it were for those."""
         return self.transactions.read(lambda state, session: state.text() if b is None else state.text_for(b, c))
 
-    def check(self, repair: bool = False) -> Check:
+    def check(self, repair: bool = False, *, full: bool = False) -> Check:
+        whole = validation.flag("full", full) or validation.flag("repair", repair)
         with self.transactions.reading() as session:
-            found, rebuilt = compare(session, self._id)
+            found, rebuilt = compare(session, self._id, whole)
         if repair and not found.ok and rebuilt is not None:
             with self._store.writing(self._id) as session:
                 session.drop_snapshots(self._id)
@@ -506,15 +508,6 @@ def _require_likely(
     except Unconfirmed:
         transaction.stale = True
         raise
-
-
-def _cost_of_doubt(state: CampaignState, beliefs: Beliefs) -> float:
-    """What a split of the present budget, as it would be made now, is expected to cost; NaN where none can be."""
-    try:
-        decision = state.allocator.decide(state.settings_budget)
-    except ApportionError:  # every arm is paused, say
-        return math.nan
-    return expected_regret(beliefs, dict(zip(decision.arms, decision.amounts.tolist())))
 
 
 def _split_event(session: Session, campaign: int, ticket: int) -> Event:

@@ -107,7 +107,7 @@ def add_campaign(store: Store, name: str, events: list[Event], outside: EventChe
     with store.writing() as session:
         identity = session.add_campaign(title, events[0].at)
         session.append(identity, events)
-        session.save_snapshot(identity, state.number, state.text())
+        session.save_snapshot(identity, state.number, state.snapshot())
     return identity
 
 

@@ -35,6 +35,7 @@ from apportion._common.dates import period_date
 from apportion.allocation.tickets import Ticket
 from apportion.campaigns.actor import LONGEST_ACTOR, LONGEST_REQUEST, actor
 from apportion.errors import ApportionError, IncompatibleState, InvalidValue
+from apportion.model.sums import Floats
 
 # What reading something damaged raises, whatever is wrong with it.
 DAMAGE = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
@@ -325,6 +326,12 @@ def intact(number: int) -> Iterator[None]:
         ) from error
 
 
+def placed(values: Mapping[str, float | None], indices: Mapping[str, int], where: Floats) -> Floats:
+    """`where`, with values by the names of arms at their places; None, which is no data, as NaN."""
+    where[[indices[name] for name in values]] = np.array(list(values.values()), dtype=np.float64)
+    return where
+
+
 def ticket_from_events(number: int, events: Iterable[Event], indices: Mapping[str, int]) -> Ticket:
     """A ticket as it stands after these events of its own; `indices` are those of the arms, by name."""
     ticket: Ticket | None = None
@@ -332,19 +339,14 @@ def ticket_from_events(number: int, events: Iterable[Event], indices: Mapping[st
         with intact(event.number):
             payload = event.payload
             if event.kind == "split":
-                amounts = np.zeros(payload["width"])
-                for name, amount in payload["amounts"].items():
-                    amounts[indices[name]] = amount
-                ticket = Ticket(number, amounts)
+                ticket = Ticket(number, placed(payload["amounts"], indices, np.zeros(payload["width"])))
             elif ticket is not None and event.kind == "cancelled":
                 ticket.cancel()
             elif ticket is not None:
-                for name, outcome in payload["outcomes"].items():
-                    ticket.outcomes[indices[name]] = math.nan if outcome is None else outcome
-                    ticket.recorded[indices[name]] = True
-                    ticket.provisional[indices[name]] = payload.get("provisional", False)
-                for name, amount in payload.get("amounts", {}).items():
-                    ticket.amounts[indices[name]] = amount
+                named = [indices[name] for name in payload["outcomes"]]
+                placed(payload["outcomes"], indices, ticket.outcomes)
+                ticket.recorded[named], ticket.provisional[named] = True, payload.get("provisional", False)
+                placed(payload.get("amounts", {}), indices, ticket.amounts)
     if ticket is None:
         raise IncompatibleState(f"The split of ticket {number} is missing: the database is damaged.")
     return ticket

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -41,6 +42,12 @@ def export(campaign: Campaign, kind: str = "json") -> str:
 def export_parts(campaign: Campaign, kind: str = "json") -> Iterator[str]:
     """`export` piece by piece, as of one moment: however long the campaign, little of it is in memory at once."""
     return _in_pieces(EXPORTS[validation.choice("kind", kind, tuple(EXPORTS))](campaign))
+
+
+def begun_export(campaign: Campaign, kind: str) -> Iterator[str]:
+    """`export_parts`, with the first part made: what cannot be read is refused before anything is sent."""
+    parts = export_parts(campaign, kind)
+    return itertools.chain((next(parts),), parts)
 
 
 def _in_pieces(parts: Iterable[str]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from apportion._common.formatting import counted, one_of, percent, readable, sid
 from apportion.allocation.allocator import Allocator
 from apportion.allocation.noise_levels import Sigma, in_order
 from apportion.campaigns.calendar import BudgetPeriod, Budgets, calendar_of
-from apportion.campaigns.law_draws import BelievedLaw, LawDraws, believed_law, matched_normals
+from apportion.campaigns.law_draws import BelievedLaw, believed_law, matched_normals
 from apportion.errors import InvalidValue
 from apportion.model.law import Instance
 from apportion.model.moving import Moving
@@ -28,12 +28,15 @@ from apportion.simulation.live import play_through
 
 if TYPE_CHECKING:
     from apportion.campaigns.campaign import Campaign
+    from apportion.campaigns.settings import Settings
 
 BAND = (0.05, 0.95)  # the quantiles between which nine of ten simulated futures lie
 DEFAULT_WORLDS = 24
 YARDSTICK = "Uniform"  # an even split, which everybody can picture
 NOISES = 32  # so many times the noise is drawn in every future: few futures then do for a smooth band
 _LEAST_STEP = 1e-3  # a world that moves less in a period stands still
+_ARMS_TOLD = 4  # so many arms have their shares in words
+_LEAST_SHARE_TOLD = 0.005  # and a share below this is part of the rest
 _MOST_KEPT = 5000  # the splits of a forecast are kept with it where they are at most so many numbers
 
 
@@ -152,9 +155,9 @@ def forecast(
         raise InvalidValue("`policies` must be at least one name; got none.")
     starts = _Starts(campaign, law.c)
     chosen = {name: starts.of(name) for name in dict.fromkeys(names)}
-    laws = law.draws(draws, np.random.default_rng([seed, 1]))
+    rng = np.random.default_rng([seed, 1])
     sign = -1.0 if settings.minimise else 1.0  # a world returns what is to be made large
-    futures = [_future(law, laws, index, sign) for index in range(draws)]
+    futures = futures_of(law, draws, len(calendar), sign, rng)
     found, played = simulate(chosen, law, futures, [period.budget for period in calendar], seed, sign)
     first = next(iter(chosen))
     result = Forecast(
@@ -162,7 +165,7 @@ def forecast(
         c=law.c, calendar=tuple(_calendar(calendar, played[first], law)), first=campaign.period + 1,
         assumes=tuple(_assumptions(law)),
     )  # fmt: skip
-    return result._replace(sentences=tuple(describe(result, settings.unit, settings.minimise)))
+    return result._replace(sentences=tuple(describe(result, settings)))
 
 
 class _Starts:
@@ -192,7 +195,7 @@ class _Starts:
         """Makes allocators with the policy of that name: the campaign's own learns on, others are told."""
         if self.learning is not None and name.lower() == self.settings.policy.lower():
             own = Allocator.from_json(json.dumps(self.learning))
-            own.decide(self.settings.budget)  # what it has learned is worked out once, not in every future
+            own.hold_law()  # as it is known today: worked out once, not in every future
             return lambda future: copy.deepcopy(own)
         if name.lower() == YARDSTICK.lower() and self.learning is not None:  # it needs to know nothing
             even = self._even(self.learning)
@@ -216,12 +219,26 @@ class _Starts:
         return Allocator.from_json(json.dumps({**json.loads(fresh.to_json()), "arms": state["arms"]}))
 
 
-def _future(law: BelievedLaw, laws: LawDraws, index: int, sign: float) -> World:
-    """A world as it may be; its means move on as they were seen to move."""
+def futures_of(law: BelievedLaw, count: int, periods: int, sign: float, rng: np.random.Generator) -> list[World]:
+    """Worlds as they may be; their means move on as they were seen to move, from the first period to come on.
+
+    In period t = 1, 2, … the means of a draw are multiplied by exp(W_t − t·v/2), with W a random walk whose steps
+    have the variance v = own² + common². That factor has the mean 1: nobody knows which way returns will move, so of
+    any fixed split as much is expected in every period, only with a range that widens. Without the second term the
+    returns foreseen would grow by themselves.
+    """
+    laws = law.draws(count, rng)
     sigma = tuple(law.sigma.tolist())
-    still = Instance(tuple((sign * laws.means[index]).tolist()), law.b, sigma, float(laws.c[index]))
-    own, common = (0.0, 0.0) if law.learned is None else (law.learned.own, law.learned.common)
-    return Moving(still, step=own, common_step=common) if max(own, common) > _LEAST_STEP else still
+    own, common = law.steps
+    means, moves = sign * laws.means, max(own, common) > _LEAST_STEP
+    if moves:
+        walked = own * matched_normals(count, len(law.names), rng) + common * matched_normals(count, 1, rng)
+        means = means * np.exp(walked - 0.5 * (own**2 + common**2))
+    still = [Instance(tuple(row), law.b, sigma, c) for row, c in zip(means.tolist(), laws.c.tolist())]
+    if not moves:
+        return [*still]
+    levels = tuple(np.exp(-0.5 * (own**2 + common**2) * np.arange(periods)).tolist())
+    return [Moving(each, step=own, common_step=common, pattern=levels) for each in still]
 
 
 class Futures(NamedTuple):
@@ -290,8 +307,7 @@ def mean_and_band(values: Floats) -> tuple[float, float, float]:
 
 
 def _assumptions(law: BelievedLaw) -> list[str]:
-    learned = law.learned
-    moving = learned is not None and max(learned.own, learned.common) > _LEAST_STEP
+    moving = max(law.steps) > _LEAST_STEP
     return [
         "Returns go on to move as they did so far." if moving else "Returns stay as they are.",
         "Amounts far from those that were tried return what the curve says."
@@ -303,15 +319,15 @@ def _assumptions(law: BelievedLaw) -> list[str]:
 # In words
 
 
-def describe(found: Forecast, unit: str | None, minimise: bool = False) -> list[str]:
+def describe(found: Forecast, settings: Settings) -> list[str]:
     """The forecast in words: what comes back, how it is split, what an even split would bring."""
-    first = found.policies[0]
+    first, unit = found.policies[0], settings.unit
     low, mean, high = side_by_side(first.earned_low, first.earned, first.earned_high)
-    verb = "is paid" if minimise else "comes back"
+    verb = "is paid" if settings.minimise else "comes back"
     what = f"{written(found.budget)} {unit or ''}".strip()
     said = [
-        f"The next {counted(found.periods, 'period')}, {what} in all: about {mean} {verb} ({low} to {high}), "
-        f"{readable(first.earned / found.budget)} per {one_of(unit)}."
+        f"The next {counted(found.periods, settings.every or 'period')}, {what} in all: about {mean} {verb} "
+        f"({low} to {high}), {readable(first.earned / found.budget)} per {one_of(unit)}."
     ]
     if found.calendar and found.calendar[0].arms:
         said.append(_on_splits(found))
@@ -323,14 +339,26 @@ def describe(found: Forecast, unit: str | None, minimise: bool = False) -> list[
     return said
 
 
+def largest_arms(found: Forecast, most: int) -> list[int]:
+    """The places of the arms with the largest parts in the splits to come, in the order of the first split."""
+    if not found.calendar or not found.calendar[0].arms:
+        return []
+    shares = np.array([[arm.share for arm in period.arms] for period in found.calendar])
+    chosen = np.argsort(-shares.max(axis=0), kind="stable")[:most].tolist()
+    return sorted(chosen, key=lambda place: -float(shares[0, place]))
+
+
 def _on_splits(found: Forecast) -> str:
-    begin, end = found.calendar[0].arms, {arm.arm: arm for arm in found.calendar[-1].arms}
-    largest = sorted(begin, key=lambda arm: -max(arm.share, end[arm.arm].share))[:4]
+    begin, end = found.calendar[0].arms, found.calendar[-1].arms
     parts = []
-    for arm in largest:
-        last = end[arm.arm].share
-        moved = abs(last - arm.share) >= 0.01
-        shares = f"{percent(arm.share)}, later {percent(last)}" if moved else f"about {percent(arm.share)}"
-        parts.append(f"{arm.arm} {shares}")
-    more = len(begin) - len(largest)
-    return f"Expected split: {'; '.join(parts)}{f'; {more} more get the rest' if more > 0 else ''}."
+    for place in largest_arms(found, _ARMS_TOLD):
+        first, last = begin[place].share, end[place].share
+        if max(first, last) < _LEAST_SHARE_TOLD:
+            continue
+        moved = abs(last - first) >= 0.01
+        parts.append(
+            f"{begin[place].arm} {f'{percent(first)}, later {percent(last)}' if moved else f'about {percent(first)}'}"
+        )
+    more = len(begin) - len(parts)
+    rest = "" if not more else "; the other arm gets the rest" if more == 1 else f"; {more} other arms share the rest"
+    return f"Expected split: {'; '.join(parts)}{rest}."

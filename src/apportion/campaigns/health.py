@@ -9,7 +9,7 @@ from itertools import groupby
 import numpy as np
 
 from apportion._common.dates import parse_date
-from apportion.campaigns.events import Event, intact, ticket_from_events
+from apportion.campaigns.events import Event, intact, placed, ticket_from_events
 from apportion.campaigns.settings import Settings
 from apportion.inference.fit.history import History
 from apportion.inference.health.check import MOST_PERIODS, check_health
@@ -46,6 +46,7 @@ def handling(name: str | None, settings: Settings, learned: Learned | None) -> H
         name=name, unit=settings.unit, policy=settings.policy, learns=frozenset(getattr(learned, "follows", ())),
         c=settings.c, half_life=settings.half_life, window=settings.window, robust=settings.robust,
         growth=settings.growth, noise_by_arm=isinstance(settings.sigma, Mapping), minimise=settings.minimise,
+        memory=learned.half_life if learned is not None and learned.fades else None,
     )  # fmt: skip
 
 
@@ -62,8 +63,7 @@ def observations(indices: Mapping[str, int], events: Sequence[Event], first: int
         recorded[row, :width] = ticket.recorded & ~ticket.provisional  # a total so far says little yet
         with intact(own[0].number):
             dates.append(own[0].period_date)
-            for arm, amount in own[0].payload["amounts"].items():
-                advised[row, indices[arm]] = amount
+            placed(own[0].payload["amounts"], indices, advised[row])
     names = np.array(list(indices), dtype=object)
     waiting: dict[str, float] = {}
     if tickets and ((spent[-1] > 0) & ~recorded[-1]).any():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from apportion._common import optional
 from apportion._common.formatting import Table
 from apportion.campaigns.events import Event, intact
 
@@ -116,6 +117,5 @@ class History(Table):
 
     def to_pandas(self) -> pd.DataFrame:
         """One row per line."""
-        import pandas as pd
-
-        return pd.DataFrame(dict(self.columns()))
+        frame: pd.DataFrame = optional.load("pandas", "`to_pandas`").DataFrame(dict(self.columns()))
+        return frame

@@ -50,7 +50,11 @@ def import_history(
     if not reading.observations:
         raise InvalidValue(f"The file {file.name!r} has no rows with an amount above 0.")
     name, digest = file.name[:LONGEST_FILE_NAME], reading.digest
-    with campaign.transactions.write() as transaction:
+    by_date: dict[str, list[Observation]] = {}
+    for line in reading.observations:
+        by_date.setdefault(line.date, []).append(line)
+
+    def take_in(transaction: Transaction) -> Imported:
         known = transaction.done_before(key, "imported", file=name, digest=digest)
         if known is not None:
             return imported_from(known.payload)
@@ -61,16 +65,15 @@ def import_history(
         added = _new_arms(transaction, reading, add_arms)
         for arm in added:
             campaign.add_arm(arm)
-        by_date: dict[str, list[Observation]] = {}
-        for line in reading.observations:
-            by_date.setdefault(line.date, []).append(line)
         for date, day in by_date.items():
             _append_period(transaction, date, day)
         summary = reading.summary
         imported = Imported(name, summary.rows, len(by_date), tuple(added), digest, summary.sentences())
         payload = {**imported._asdict(), "arms_added": added, "notes": list(imported.notes)}
         transaction.append("imported", payload, key=key)
-    return imported
+        return imported
+
+    return campaign.transactions.write_prepared(take_in)
 
 
 def imported_from(payload: dict[str, Any]) -> Imported:

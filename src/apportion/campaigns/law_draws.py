@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from apportion._common.distributions import normal_quantile
 from apportion.allocation.noise_levels import per_arm
 from apportion.campaigns.events import Event, ticket_from_events
 from apportion.errors import InvalidValue
@@ -61,6 +62,11 @@ class BelievedLaw(NamedTuple):
     def own_curves(self) -> bool:
         """Whether arms are believed to level off each in its own way, which one exponent does not say."""
         return self.learned is not None and self.learned.curved > 0.5
+
+    @property
+    def steps(self) -> tuple[float, float]:
+        """How far returns move from one period to the next, as parts of them: each arm alone, and all together."""
+        return (0.0, 0.0) if self.learned is None else (self.learned.own, self.learned.common)
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -171,10 +177,8 @@ def draw_exponents(c: float, learned: Learned | None, count: int, rng: np.random
     bent = count - round(learned.proportional * count)
     places = (np.arange(bent) + 0.5) / max(bent, 1)
     if c < 1.0:
-        from scipy.special import ndtri
-
         spread = max(learned.c_high - learned.c_low, 1e-6) / _INTERVAL_WIDTH
-        found = np.clip(c + spread * ndtri(places), max(_LEAST_C, learned.c_low - spread), 1.0)
+        found = np.clip(c + spread * normal_quantile(places), max(_LEAST_C, learned.c_low - spread), 1.0)
     else:  # what is left of doubt falls off from 1 down to the lower end of its interval
         found = learned.c_low + (1.0 - learned.c_low) * np.sqrt(places)
     return rng.permutation(np.concatenate([found, np.ones(count - bent)]))

@@ -1,9 +1,10 @@
 """A plan: what a budget may bring back, how it is best split, what the next unit of money adds, and how sure that is.
 
-From the law μ_i·x^c as it is believed. With bounds on shares the best shares a are the same for every budget M, as a
-power law has no scale of its own: V(M) = v·M^c with v = Σ μ_i·a_i^c, the next unit adds V'(M) = c·v·M^(c−1), which
-is `target` at M = (c·v/target)^(1/(1−c)), and V(M) = `goal` takes M = (goal/v)^(1/c). Bands are those of the same
-split under laws drawn from what is believed (`law_draws`). At c = 1 the next unit always adds v: all or nothing.
+From the law μ_i·x^c as it is believed. With bounds and rules on shares the best shares a are the same for every
+budget M, as a power law has no scale of its own: V(M) = v·M^c with v = Σ μ_i·a_i^c, the next unit adds V'(M) =
+c·v·M^(c−1), which is `target` at M = (c·v/target)^(1/(1−c)), and V(M) = `goal` takes M = (goal/v)^(1/c). Bands are
+those of the same split under laws drawn from what is believed (`law_draws`). At c = 1 the next unit always adds v:
+all or nothing.
 """
 
 from __future__ import annotations
@@ -15,26 +16,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from apportion._common import validation
-from apportion._common.formatting import one_of, percent, readable, written
 from apportion.allocation import feasible
+from apportion.allocation.best_split import best_within
 from apportion.allocation.room import fit
 from apportion.allocation.rules import Rules
 from apportion.campaigns.law_draws import BelievedLaw, LawDraws, Point, band, believed_law
+from apportion.campaigns.plan_words import LARGEST_BUDGET, sentences
 from apportion.errors import InvalidValue
-from apportion.model.response import optimal_split
 from apportion.model.sums import Floats
 
 if TYPE_CHECKING:
     from apportion.allocation.arms import Arm
     from apportion.campaigns.campaign import Campaign
-    from apportion.campaigns.settings import Settings
 
 DRAWS = 300
 CURVE_POINTS = 25
 BUDGET_POINTS = 60
-LARGEST_BUDGET = 3.0  # budgets up to this many times the planned one are worked out
+BUDGETS_UP_TO = 3.0  # budgets up to this many times the planned one are worked out
 POINTS_SHOWN = 120  # at most so many points are kept with a curve, the last ones
-_LARGEST = 1e15  # a budget above this is none
 
 
 class Curve(NamedTuple):
@@ -112,6 +111,14 @@ class Plan(NamedTuple):
     goal: BudgetAnswer | None
     sentences: tuple[str, ...]
 
+    @property
+    def range_note(self) -> str:
+        """What stands in brackets, and why it is not that of the estimates."""
+        return (
+            f"In brackets the likely range ({100 * self.level:.6g}%) as of today; the one beside an estimated return "
+            "is wider, as it holds however often one looks."
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         from apportion.campaigns.plain_data import plain
@@ -136,9 +143,8 @@ def plan(
     arms = {arm.name: arm for arm in campaign.arms}
     low, high = _share_bounds(law, [arms[name] for name in law.names])
     rules = Rules(settings.rules, tuple(arms)).active(law.names, total) if settings.rules else None
-    best = best_shares(law, [arms[name] for name in law.names], sign)
-    # The nearest split that keeps the rules, as splits of the campaign do.
-    shares = fit(best, total, law.names, low, high, None, rules, None).shares
+    best = best_within(_means_to_raise(law, sign), law.c, low, high, None if rules is None else rules.rows)
+    shares = fit(best, total, law.names, low, high, None, rules, None).shares  # refused here, where no split can be
     amounts = total * shares
     if settings.step:
         amounts = feasible.amounts(
@@ -149,8 +155,8 @@ def plan(
     level = settings.level
     worth = _Worth(law, draws, shares, level)
     whole = worth.at(total)
-    step = _nice_step(LARGEST_BUDGET * total / BUDGET_POINTS)
-    count = max(1, math.ceil(LARGEST_BUDGET * total / step))
+    step = _nice_step(BUDGETS_UP_TO * total / BUDGET_POINTS)
+    count = max(1, math.ceil(BUDGETS_UP_TO * total / step))
     answers = {
         "target": None if target is None else worth.budget_for_marginal(float(target)),
         "goal": None if goal is None else worth.budget_for(float(goal)),
@@ -161,17 +167,16 @@ def plan(
         law.c == 1.0, whole, tuple(_arm_plans(law, draws, amounts, total, level)),
         tuple(worth.at(step * (index + 1)) for index in range(count)), answers["target"], answers["goal"], (),
     )  # fmt: skip
-    held = not np.allclose(shares, best, atol=1e-9)
-    return found._replace(sentences=tuple(_sentences(found, law, settings, held)))
+    held = rules is not None and not np.allclose(
+        shares, best_within(_means_to_raise(law, sign), law.c, low, high, None)
+    )
+    return found._replace(sentences=tuple(sentences(found, law, settings, held)))
 
 
-def best_shares(law: BelievedLaw, arms: Sequence[Arm], sign: float = 1.0) -> Floats:
-    """The best split of one unit within the bounds of the arms; an arm without results gets its minimum only."""
-    low, high = _share_bounds(law, arms)
-    means = np.where(law.known, sign * law.means, -math.inf)
-    lowest = float(means[law.known].min())
-    means = np.where(law.known, means, min(lowest, 0.0) - 1.0)
-    return optimal_split(means, 1.0, law.c, low, high)
+def _means_to_raise(law: BelievedLaw, sign: float) -> Floats:
+    """The means of what is to be made large; an arm without results comes after all others."""
+    means = sign * law.means
+    return np.where(law.known, means, min(float(means[law.known].min()), 0.0) - 1.0)
 
 
 def _share_bounds(law: BelievedLaw, arms: Sequence[Arm]) -> tuple[Floats, Floats]:
@@ -239,7 +244,7 @@ class _Worth:
 
 
 def _a_budget(value: float) -> float | None:
-    return value if value < _LARGEST else None  # NaN is none either
+    return value if value < LARGEST_BUDGET else None  # NaN is none either
 
 
 def _power(worth: Any, budget: float, c: Any) -> tuple[Any, Any]:
@@ -292,129 +297,3 @@ def _nice_step(step: float) -> float:
     """
     power = 10.0 ** math.floor(math.log10(step))
     return max(round(factor * power, 12) for factor in (1.0, 2.0, 2.5, 5.0) if factor * power <= step * (1 + 1e-9))
-
-
-# In words
-
-
-def ranged(value: float, low: float, high: float) -> str:
-    """'8,120 (7,400 to 8,900)': as many decimals as the range calls for; the number alone where there is none.
-
-    >>> ranged(1199.13, 1164.3, 1236.8), ranged(1.2293, 1.126, 1.334), ranged(2.0, math.nan, math.nan)
-    ('1,199 (1,164 to 1,237)', '1.23 (1.13 to 1.33)', '2')
-    """
-    if not (math.isfinite(low) and math.isfinite(high)) or not 1e-9 < high - low < _LARGEST:
-        return readable(float(value))
-    decimals = min(max(1 - math.floor(math.log10(high - low)), 0), 12)
-    least, middle, most = (f"{each:,.{decimals}f}" for each in (low, value, high))
-    return f"{middle} ({least} to {most})"
-
-
-def _sentences(found: Plan, law: BelievedLaw, settings: Settings, held: bool) -> list[str]:
-    unit, one = settings.unit or "", one_of(settings.unit)
-    whole, verb = found.whole, "is paid" if found.minimise else "comes back"
-    amount = f"{written(found.budget)} {unit}".strip()
-    said = [
-        f"Of {amount} about {ranged(whole.returned, whole.returned_low, whole.returned_high)} {verb} per period, "
-        f"{readable(whole.returned / found.budget)} per {one}; the next {one} "
-        f"{'costs' if found.minimise else 'brings back'} about "
-        f"{ranged(whole.marginal, whole.marginal_low, whole.marginal_high)}."
-    ]
-    said += _on_the_shape(found, law, one)
-    if held:
-        said.append("The split is the nearest one that keeps the rules of the campaign, here and for other budgets.")
-    if found.target is not None:
-        said.append(_on_target(found, found.target, unit, one))
-    if found.goal is not None:
-        said.append(_on_goal(found.goal, unit))
-    most = _most_spent(law)
-    far = [answer for answer in (found.target, found.goal) if answer is not None and (answer.budget or 0.0) > most]
-    if far and most:
-        said.append(f"The most ever spent in a period is {written(most)}: an answer above that is a guess.")
-    untried = [arm.arm for arm, known in zip(found.arms, law.known) if not known]
-    if untried:
-        said.append(f"{_listed(untried)} {'has' if len(untried) == 1 else 'have'} no results yet and only what the "
-                    "bounds demand; nothing is counted for it.")  # fmt: skip
-    beyond = [arm.arm for arm in found.arms if arm.amount > arm.tried * (1 + 1e-9) and arm.arm not in untried]
-    if beyond:
-        said.append(f"{_listed(beyond)}: more than ever had a result, so it is a guess from smaller amounts.")
-    if law.learned is not None and law.learned.fades:
-        said.append("Returns move over time: this is for returns as they are now.")
-    if math.isnan(whole.returned_low):
-        said.append("How sure these numbers are cannot be said: the noise is not known yet.")
-    return said
-
-
-def _most_spent(law: BelievedLaw) -> float:
-    """The most that was spent in one period, on the arms of today."""
-    by_ticket: dict[int, float] = {}
-    for points in law.points:
-        for point in points:
-            by_ticket[point.ticket] = by_ticket.get(point.ticket, 0.0) + point.amount
-    return max(by_ticket.values(), default=0.0)
-
-
-def _on_the_shape(found: Plan, law: BelievedLaw, one: str) -> list[str]:
-    if law.own_curves:
-        return [
-            "Arms level off each in its own way, and splits follow that. This plan counts with one curve for all: it "
-            "is a guess away from the amounts that were tried."
-        ]
-    if not found.proportional:
-        return [
-            f"Returns diminish: twice the budget brings back about {2.0**found.c:.1f} times as much. All arms bend "
-            "alike, so the best shares are the same for every budget."
-        ]
-    best = max(found.arms, key=lambda arm: arm.share)
-    why = "Returns look proportional" if law.learned is not None else "This campaign takes returns as proportional"
-    held = "" if best.share > 0.999 else " as far as the bounds allow"
-    rest = (
-        f"{why}: the last {one} brings back as much as the first. So the best arm, {best.arm}, gets all{held}, and "
-        f"how much to spend is all or nothing: as much as you can while {readable(found.whole.marginal)} per {one} "
-        "is worth it to you, else nothing."
-    )
-    doubt = law.learned is not None and law.learned.proportional < 0.95 and law.learned.c_low < 1.0
-    if not doubt:
-        return [rest]
-    assert law.learned is not None
-    return [
-        f"{rest} That is not sure ({percent(law.learned.proportional)}): splits of different size will tell, and the "
-        "ranges allow for it."
-    ]
-
-
-def _on_target(found: Plan, answer: BudgetAnswer, unit: str, one: str) -> str:
-    wanted = written(answer.asked)
-    if answer.budget is None:
-        return f"No budget is too large for the next {one} to bring back {wanted}: returns do not diminish."
-    if answer.budget == 0.0:
-        why = f"every {one} brings back {readable(found.whole.marginal)}, the first one too"
-        return f"No budget is small enough for the next {one} to bring back {wanted}: {why}."
-    return f"Up to {_budget_range(answer, unit)} the next {one} brings back at least {wanted}; from there on less."
-
-
-def _on_goal(answer: BudgetAnswer, unit: str) -> str:
-    if answer.budget is None:
-        return f"No budget brings back {written(answer.asked)}: nothing is expected to come back."
-    return f"For {written(answer.asked)} to come back it takes {_budget_range(answer, unit)} per period."
-
-
-def _budget_range(answer: BudgetAnswer, unit: str) -> str:
-    if answer.budget is None:
-        return "no budget"
-    if answer.low is None and answer.high is None:
-        return f"{readable(_rounded(answer.budget))} {unit}".strip()
-    low = 0.0 if answer.low is None else answer.low
-    if answer.high is None:
-        return f"{readable(_rounded(answer.budget))} {unit} ({readable(_rounded(low))} or more)"
-    middle, _, edges = ranged(answer.budget, low, answer.high).partition(" ")
-    return " ".join(part for part in (middle, unit, edges) if part)
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.4g}")
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = list(names[:5]) + ([f"{len(names) - 5} more"] if len(names) > 5 else [])
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -92,19 +92,19 @@ class CampaignVerbs(Protocol):
 
         Where every arm has a noise scale of its own a new one needs its `sigma`.
         """
-        self._change_arm("add", name, minimum, maximum, key, sigma)
+        return self._change_arm("add", name, minimum, maximum, key, sigma)
 
     def pause_arm(self, name: str, *, key: Key = None) -> None:
         """Give the arm nothing until it is resumed."""
-        self._change_arm("pause", name, key=key)
+        return self._change_arm("pause", name, key=key)
 
     def resume_arm(self, name: str, *, key: Key = None) -> None:
         """Take a paused arm back into the splits."""
-        self._change_arm("resume", name, key=key)
+        return self._change_arm("resume", name, key=key)
 
     def remove_arm(self, name: str, *, key: Key = None) -> None:
         """Take the arm away; outcomes of open tickets still count, and `add_arm` brings it back."""
-        self._change_arm("remove", name, key=key)
+        return self._change_arm("remove", name, key=key)
 
     def bound_arm(
         self, name: str, minimum: Bound | None = None, maximum: Bound | None = None, *, key: Key = None
@@ -113,7 +113,7 @@ class CampaignVerbs(Protocol):
 
         A bound is a share from 0 to 1, or a text: "5%", or "250 EUR", taken as its share of the budget as it is now.
         """
-        self._change_arm("bound", name, minimum, maximum, key)
+        return self._change_arm("bound", name, minimum, maximum, key)
 
     def _change_arm(
         self,
@@ -264,5 +264,9 @@ class CampaignVerbs(Protocol):
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
         """The log: everything that happened, in order."""
 
-    def check(self, repair: bool = False) -> Check:
-        """Rebuild everything from the events and compare with what is kept; `repair` replaces wrong snapshots."""
+    def check(self, repair: bool = False, *, full: bool = False) -> Check:
+        """Rebuild everything from the events and compare with what is kept; `repair` replaces wrong snapshots.
+
+        Of a long campaign the last 20,000 events are rebuilt, and digests prove that nothing before them was changed;
+        with `full`, or `repair`, all are rebuilt.
+        """

@@ -32,6 +32,10 @@ class Replay:
         self.number = 0  # how many events were read
         self.state: CampaignState | None = None  # the state after them
 
+    def go_on_from(self, number: int, state: CampaignState) -> None:
+        """Leave out what was before: this is the state after so many events, for this replay alone."""
+        self.number, self.state = number, state
+
     def steps(self, upto: int | None = None) -> Iterator[Step]:
         """What happened since the last time, up to an event's number. To be read to its end, or not used again."""
         with self._store.reading() as session:

@@ -8,14 +8,17 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from apportion._common import optional
 from apportion._common.dates import time_axis
 from apportion._common.formatting import counted, readable, to_the_minute
 from apportion.allocation.beliefs import Beliefs
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.events import now
 from apportion.campaigns.history import Line
-from apportion.campaigns.status import back_words, per_period, return_heading
+from apportion.campaigns.history import lines as ticket_lines
+from apportion.campaigns.status import Status, back_words, cost_shown, per_period, return_heading
 from apportion.campaigns.tables import Rows, estimate_rows, history_rows, setting_rows, split_rows, status_rows
+from apportion.campaigns.thinned import is_long, thinned
 from apportion.reporting.html import Page
 
 if TYPE_CHECKING:
@@ -23,17 +26,17 @@ if TYPE_CHECKING:
 
 # Pictures show at most so many moments and arms, the history so many tickets and lines; the export has all.
 MOST_MOMENTS = 120
+MOST_STEPS = 400
 MOST_ARMS = 10
 MOST_TICKETS = 20
 MOST_LINES = 200
 
 
 def campaign_page(campaign: Campaign) -> Page:
-    """The report of a campaign."""
+    """The report of a campaign; without its pictures, which it says, where the extra `plot` is not installed."""
     status = campaign.status()
     settings = status.settings
     unit = settings.unit or "units"
-    lines = list(campaign.history())
     lead = (
         f"{counted(status.period, 'split')}; the budget is {readable(settings.budget)} {unit} {per_period(settings)}."
     )
@@ -50,22 +53,25 @@ def campaign_page(campaign: Campaign) -> Page:
     back, so_far = back_words(settings)
     page.text(f"{so_far} is {back.lower()} ÷ spent. The estimate is what splits use; the two can differ.")
     if not math.isnan(status.expected_regret):
-        page.text(
-            f"Estimated cost of still not being sure: {readable(status.expected_regret)} {per_period(settings)}."
-        )
+        page.text(f"Estimated cost of still not being sure: {cost_shown(status)} {per_period(settings)}.")
     if status.period:
         page.section("The last split")
         last = campaign.explain(status.period)
+        last.most_sure = status.most_sure
         _table(page, split_rows(last, settings), last.title)
         page.section("Over time")
-        _pictures(page, campaign, lines)
+        if optional.missing("plot"):
+            page.text(f"No pictures. {optional.missing_sentence('plot')}")
+        else:
+            _pictures(page, campaign, status)
         first = max(1, status.period - MOST_TICKETS + 1)
         page.section("All tickets" if first == 1 else f"The last {MOST_TICKETS} tickets")
-        recent = [line for line in lines if line.ticket >= first]
+        recent = list(campaign.history(first, status.period))
         cut = f"The last {MOST_LINES} of {len(recent):,} lines." if len(recent) > MOST_LINES else ""
         _table(page, history_rows(recent[-MOST_LINES:]), cut)
-    page.section("Settings").facts({row[0]: row[1] for row in setting_rows(settings).rows})
-    page.section("Details")
+    usual = setting_rows(settings).rows
+    page.section("Settings").facts({row[0]: row[1] for row in usual})
+    page.section("Details").facts({row[0]: row[1] for row in setting_rows(settings, None).rows if row not in usual})
     for sentence in status.details:
         page.text(sentence)
     _table(page, estimate_rows(status), "What the estimates stand on.")
@@ -74,19 +80,17 @@ def campaign_page(campaign: Campaign) -> Page:
 
 
 def _table(page: Page, content: Rows, caption: str = "") -> None:
-    import pandas as pd
-
     right = [name for name, side in content.columns.items() if side == "right"]
-    page.table(pd.DataFrame(content.rows, columns=list(content.columns)), caption, right)
+    page.grid(list(content.columns), content.rows, caption, right)
 
 
-def _pictures(page: Page, campaign: Campaign, lines: Sequence[Line]) -> None:
-    totals: dict[str, float] = defaultdict(float)
+def _pictures(page: Page, campaign: Campaign, status: Status) -> None:
+    lines, moments = _drawn(campaign, status)
     budgets: dict[int, float] = defaultdict(float)
     for line in lines:
-        totals[line.arm] += line.spent or 0.0
         budgets[line.ticket] += line.amount
-    names = sorted(totals, key=lambda name: -totals[name])[:MOST_ARMS]
+    by_spending = sorted(status.arms, key=lambda arm: -arm.spent)
+    names = [arm.name for arm in by_spending[:MOST_ARMS]]
     tickets = sorted(ticket for ticket, budget in budgets.items() if budget > 0)  # not those that were cancelled
     if not tickets:
         return
@@ -94,16 +98,26 @@ def _pictures(page: Page, campaign: Campaign, lines: Sequence[Line]) -> None:
     for line in lines:
         if line.arm in shares and line.ticket in shares[line.arm]:
             shares[line.arm][line.ticket] = line.amount / budgets[line.ticket]
-    *earlier, last = campaign.beliefs_over_time(max(1, campaign.period // MOST_MOMENTS))
-    moments = [*(moment for moment in earlier if moment[0] in budgets and budgets[moment[0]] > 0), last]
+    *earlier, last = moments
+    shown = [*(moment for moment in earlier if moment[0] in budgets and budgets[moment[0]] > 0), last]
     dates = _dates(lines)
     page.figure(
         _shares(tickets, shares, dates), "What each split gave, as shares; what was really spent where that is known."
     )
-    if len(moments) > 1:
+    if len(shown) > 1:
         heading = return_heading(campaign.settings)
         caption = f"{heading}, of each arm, with its likely range as it was known then."
-        page.figure(_means(moments, names, heading, dates), caption)
+        page.figure(_means(shown, names, heading, dates), caption)
+
+
+def _drawn(campaign: Campaign, status: Status) -> tuple[list[Line], list[tuple[int, Beliefs]]]:
+    """The lines and the moments of the pictures: all lines, or of a long campaign those of some tickets."""
+    if not is_long(status.period):
+        often = max(1, status.period // MOST_MOMENTS)
+        return list(campaign.history()), campaign.beliefs_over_time(often)
+    found = thinned(campaign, -(-status.period // MOST_STEPS))
+    drawn = [line for events in found.tickets.values() for line in ticket_lines(events)]
+    return drawn, [*found.moments, (status.period, status.beliefs)]
 
 
 def _dates(lines: Sequence[Line]) -> dict[int, datetime]:

@@ -13,7 +13,7 @@ from apportion.campaigns.settings import SETTINGS
 from apportion.campaigns.state import ALLOCATOR_SETTINGS, NOISE, CampaignState
 from apportion.campaigns.status import status_of
 from apportion.campaigns.totals import Totals
-from apportion.errors import ApportionError, IncompatibleState
+from apportion.errors import ApportionError, IncompatibleState, InvalidValue
 
 BESIDE = {
     name for name, setting in SETTINGS.items()
@@ -84,6 +84,9 @@ def _require_creation(payload: dict[str, Any]) -> None:
     options, settings = payload["options"], payload["settings"]
     most_arms(len(validation.arm_names("arms", options["arms"])))
     validation.whole("seed", options["seed"], low=0)
+    for name in ("budget", "unit", "assumed"):  # every release wrote these; the others have defaults
+        if name not in settings:
+            raise InvalidValue(f"the setting `{name}` must be given.")
     divisible_budget(settings["budget"], options.get("step"))
     for name, value in settings.items():
         if name == "assumed":

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 Kind = Literal["number", "per_arm", "whole", "flag", "text", "texts", "choice", "policy", "shares"]
 Every = Literal["day", "week", "month"]
 
+STATISTICS = ("b", "c", "sigma", "horizon", "half_life", "window", "robust", "level")
+"""The settings that speak of statistics: they stand behind a click or `--details`, as nobody needs them to begin."""
+
+DERIVED = ("parameters", "assumed", "seed")
+"""What is kept beside the settings, and is for those who look into it."""
+
 GROUPS = {"budget": "The budget", "arms": "The arms", "decision": "How it is decided", "past": "How the past counts"}
 
 

@@ -56,7 +56,7 @@ class CampaignState:
         self.seen: SeenOutcomes | None = None
         """Between what the outcomes were; None where nobody asked."""
         self.totals: Totals | None = None
-        """What was spent and came back; None where it was not added up, as nobody asked."""
+        """What was spent and came back; None where a snapshot of an earlier release does not say."""
 
     @classmethod
     def begin(cls, event: Event) -> CampaignState:
@@ -71,7 +71,7 @@ class CampaignState:
             begun = cls(allocator, tickets, dict(event.payload["settings"]), 1)
             if not validation.is_number(begun._settings["budget"]):
                 raise ValueError("its budget is no number")
-        begun.at = event.at
+        begun.at, begun.totals = event.at, Totals()
         return begun
 
     @property
@@ -135,7 +135,7 @@ class CampaignState:
     def count(self, event: Event) -> None:
         """Take note of an event whose change the state already has."""
         self.number, self.at = event.number, event.at
-        if self.totals is not None and not self.totals.take(event):
+        if self.totals is not None and not self.totals.take(event, self.history):
             self.totals = None
         if self.seen is not None:
             if event.kind == "outcome" and event.ticket is not None and not event.payload.get("provisional"):
@@ -285,6 +285,10 @@ class CampaignState:
         """The whole state as text, to the last bit."""
         return json.dumps({"format": FORMAT, "settings": self._settings}) + "\n" + self.allocator.to_json()
 
+    def snapshot(self) -> str:
+        """`text`, and in a third line the totals: to begin from, without all that was before."""
+        return self.text() if self.totals is None else f"{self.text()}\n{self.totals.text()}"
+
     def text_for(self, b: float, c: float | None = None) -> str:
         """`text` as it were for a policy that was given this b and c, all outcomes counted again."""
         other = CampaignState.from_text(self.text(), self.number)
@@ -295,12 +299,16 @@ class CampaignState:
     @classmethod
     def from_text(cls, text: str, number: int) -> CampaignState:
         """The state that `text` wrote after that many events."""
-        head, _, body = text.partition("\n")
+        head, _, rest = text.partition("\n")
+        body, _, totals = rest.partition("\n")
         try:
             settings = json.loads(head)
             if not isinstance(settings, dict) or settings.get("format") != FORMAT:
                 raise ValueError(f"its format is not {FORMAT}")
-        except ValueError as error:
+            known = Totals.from_text(totals) if totals else None
+        except (ValueError, AttributeError, TypeError) as error:
             raise IncompatibleState("A snapshot in the database is damaged.") from error
         tickets = TicketIndex()
-        return cls(Allocator.from_json(body, tickets.load), tickets, settings["settings"], number)
+        found = cls(Allocator.from_json(body, tickets.load), tickets, settings["settings"], number)
+        found.totals = known
+        return found

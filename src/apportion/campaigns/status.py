@@ -4,30 +4,19 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from apportion._common.formatting import one_of, readable
-from apportion.allocation.beliefs import Belief, Beliefs
+from apportion.allocation.beliefs import MOST_SURE_OF_MOVING, Belief, Beliefs
 from apportion.campaigns.settings import Settings
 from apportion.campaigns.state import CampaignState
 from apportion.campaigns.totals import Totals, return_so_far
 from apportion.inference.health.findings import DOUBTS, LEAST_PERIODS, Health
 from apportion.inference.learned import Learned
-from apportion.model.response import best_values
-
-_DRAWS, _LEAST_DRAWS = 4096, 256
-# No more numbers than this are drawn in all: with 10,000 arms 4,096 draws of each take six seconds.
-_MOST_NUMBERS = 1 << 22
 
 SURE = 0.95
 """From this chance of being the best on nobody calls it a test any more."""
 
 MOST_SURE_IN_DOUBT = 0.95
 """Where the data contradict what chances are worked out for, nobody can be surer of the best arm than this."""
-
-MOST_SURE_OF_MOVING = 0.8
-"""Nor than this where each arm moves by itself: what is said to be above 90% then holds in 82 to 88% of the cases
-(`apportion study reliability`)."""
 
 
 class ArmStatus(NamedTuple):
@@ -98,15 +87,17 @@ class Status(NamedTuple):
 
     @property
     def most_sure(self) -> float:
-        """The largest chance that is told: all of it, unless arms move or a warning says that it may be wrong.
+        """The largest chance that is told: that of the beliefs, or less where a finding says that it may be wrong.
 
         Where the data were not checked, and there are enough of them to be found wrong, nobody knows.
         """
         if self.health is None:
-            return MOST_SURE_IN_DOUBT if self.period >= LEAST_PERIODS else 1.0
-        if any(finding.kind == "drift" for finding in self.health.findings):
-            return MOST_SURE_OF_MOVING
-        return MOST_SURE_IN_DOUBT if self.doubts else 1.0
+            doubtful = self.period >= LEAST_PERIODS
+        else:
+            doubtful = bool(self.doubts)
+            if any(finding.kind == "drift" for finding in self.health.findings):
+                return MOST_SURE_OF_MOVING
+        return min(self.beliefs.most_sure, MOST_SURE_IN_DOUBT if doubtful else 1.0)
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -150,27 +141,6 @@ def status_of(name: str, state: CampaignState, beliefs: Beliefs, expected_regret
     )  # fmt: skip
 
 
-def expected_regret(beliefs: Beliefs, amounts: Mapping[str, float]) -> float:
-    """E[V(M)] − Σ E[μ]·amount^c under independent N(μ*, σ_i²/B), V(M) the best value of the budget M in play.
-
-    At c = 1 the best value is that of the best arm. NaN where an arm is unknown. The draws are fixed: the same
-    beliefs give the same figure.
-    """
-    given = np.array([amounts.get(name, 0.0) for name in beliefs])
-    counts = beliefs.in_play | (given > 0.0)
-    gains, spread = -beliefs.mean if beliefs.minimise else beliefs.mean, beliefs.spread
-    if not counts.any() or not np.isfinite(spread[counts]).all() or np.isnan(gains[counts]).any():
-        return float("nan")
-    count = min(_DRAWS, max(_LEAST_DRAWS, _MOST_NUMBERS // len(given)))
-    noise = np.random.Generator(np.random.PCG64(20_23)).standard_normal((count, len(given)))
-    draws = (gains + spread * noise)[:, counts]
-    chosen, spent = draws[:, beliefs.in_play[counts]], given[counts]
-    if beliefs.c == 1.0:
-        return float(np.maximum(0.0, (chosen.max(axis=1)[:, np.newaxis] - draws) @ spent).mean())
-    value = best_values(chosen, beliefs.c, float(spent.sum()))
-    return float(np.maximum(0.0, value - draws @ spent**beliefs.c).mean())
-
-
 def spent_heading(settings: Settings) -> str:
     """What `resource` of a belief adds up, in words: it is not all that was spent.
 
@@ -188,6 +158,11 @@ def back_words(settings: Settings) -> tuple[str, str]:
 def per_period(settings: Settings) -> str:
     """'per week', as often as it is split; 'per period' where nobody said."""
     return f"per {settings.every or 'period'}"
+
+
+def cost_shown(status: Status) -> str:
+    """The cost of still not being sure, in what comes back: '271.94 EUR'."""
+    return f"{readable(status.expected_regret)} {status.settings.outcome_unit or ''}".rstrip()
 
 
 def _back_of(settings: Settings) -> str:

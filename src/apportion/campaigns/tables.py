@@ -1,7 +1,7 @@
 """Campaigns as tables in words, the same on a terminal and on a page."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from apportion._common.formatting import chance, column_cells, percent, readable, to_the_minute, written
@@ -9,7 +9,7 @@ from apportion.allocation.beliefs import Belief, Beliefs, interval
 from apportion.allocation.split import Split
 from apportion.campaigns.history import Line
 from apportion.campaigns.plain_data import plain
-from apportion.campaigns.settings import Settings
+from apportion.campaigns.settings import DERIVED, STATISTICS, Settings
 from apportion.campaigns.status import (
     ArmStatus,
     Status,
@@ -43,9 +43,14 @@ class Rows(NamedTuple):
     rows: Sequence[tuple[str, ...]]
 
 
-def setting_rows(settings: Settings) -> Rows:
-    """All settings, as people read them."""
-    named = [(option.replace("_", " "), cell(plain(value))) for option, value in settings._asdict().items()]
+def setting_rows(settings: Settings, also: Collection[str] | None = ()) -> Rows:
+    """The settings as people read them: without those that speak of statistics, but for these; None: all of them."""
+    behind = {*STATISTICS, *DERIVED} - {*(also or ())}
+    named = [
+        (option.replace("_", " "), cell(plain(value)))
+        for option, value in settings._asdict().items()
+        if also is None or option not in behind
+    ]
     return Rows({"setting": "left", "value": "left"}, named)
 
 
@@ -55,7 +60,7 @@ def split_rows(split: Split, settings: Settings) -> Rows:
     for name, amount in zip(split.amounts, column_cells(list(split.amounts.values()))):
         belief = split.beliefs[name]
         mean = "–" if math.isnan(belief.mean) else interval(belief)
-        best = chance(belief.probability_best)
+        best = chance(belief.probability_best, split.most_sure)
         bent = (_or_dash(belief.marginal),) if split.beliefs.c < 1.0 else ()
         rows.append(
             (

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from apportion.campaigns.events import Event, intact
 
-# Every finite float is a whole multiple of 2^-1074: sums of such multiples are exact, in any order and back again.
-_ONE = 1 << 1074
+# Every finite float is 53 bits times a power of two, a whole multiple of 2^-1127: sums of such multiples are exact,
+# in any order and back again.
+_ONE = 1 << 1127
+WAITING = 512  # so many numbers of an arm are added up at once: their 53 bits fit into 63
 
 
 class Total(NamedTuple):
@@ -64,6 +69,11 @@ class TicketTotals:
                 self._provisional.difference_update(outcomes)
             self._stated.update(arm for arm, outcome in outcomes.items() if outcome is not None)
 
+    @property
+    def counted(self) -> bool:
+        """Whether anything of it counts so far."""
+        return bool(self._stated or self._outcomes)
+
     def total(self, arm: str) -> tuple[float, float]:
         """What was spent on the arm, and what came back."""
         return self._amounts.get(arm, 0.0) if arm in self._stated else 0.0, self._outcomes.get(arm) or 0.0
@@ -85,6 +95,7 @@ class Totals:
 
     def __init__(self) -> None:
         self._sums: dict[str, list[int]] = {}
+        self._waiting: dict[str, tuple[list[float], list[float]]] = {}  # not yet in the sums
         self._open: dict[int, TicketTotals] = {}  # others are done with, but for corrections
 
     @classmethod
@@ -101,21 +112,31 @@ class Totals:
                 found._open[number] = ticket
         return found
 
-    def take(self, event: Event) -> bool:
-        """Take in the next event of the log; False where that cannot be done: then begin anew."""
+    def take(self, event: Event, earlier: Callable[[int, int], list[Event]] | None = None) -> bool:
+        """Take in the next event of the log; False where that cannot be done: then begin anew.
+
+        `earlier` reads the events of a ticket up to a number: of one that was done with, and is now corrected.
+        """
         if event.ticket is None:
             return True
         if event.kind == "split":
             self._open[event.ticket] = ticket = TicketTotals()
+        elif event.kind not in ("outcome", "amended", "cancelled"):
+            return False
         else:
             known = self._open.get(event.ticket)
-            if known is None or event.kind not in ("outcome", "amended", "cancelled"):
-                return False
+            if known is None:
+                if earlier is None:
+                    return False
+                known = self._open[event.ticket] = TicketTotals()
+                for before in earlier(event.ticket, event.number - 1):
+                    known.take(before)
             ticket = known
         named = dict.fromkeys((*event.payload.get("outcomes", ()), *event.payload.get("amounts", ())))
         if event.kind == "cancelled":
             named = dict.fromkeys(ticket.arms)
-        self._add(ticket, named, -1)
+        if ticket.counted:
+            self._add(ticket, named, -1)
         ticket.take(event)
         self._add(ticket, named, 1)
         if not ticket.open:
@@ -126,21 +147,53 @@ class Totals:
         for arm in arms:
             spent, returned = ticket.total(arm)
             if spent or returned:
-                sums = self._sums.setdefault(arm, [0, 0])
-                sums[0] += sign * _multiple(spent)
-                sums[1] += sign * _multiple(returned)
+                waiting = self._waiting.get(arm)
+                if waiting is None:
+                    waiting = self._waiting[arm] = ([], [])
+                waiting[0].append(sign * spent)
+                waiting[1].append(sign * returned)
+                if len(waiting[0]) == WAITING:
+                    self._add_up(arm)
+
+    def _add_up(self, arm: str) -> None:
+        sums = self._sums.setdefault(arm, [0, 0])
+        for index, values in enumerate(self._waiting.pop(arm)):
+            sums[index] += _multiple(values)
+
+    def _exact(self) -> dict[str, list[int]]:
+        """The sums, with all that waited."""
+        for arm in tuple(self._waiting):
+            self._add_up(arm)
+        return self._sums
+
+    def text(self) -> str:
+        """The sums, to the last bit. Tickets that are open are not in it: their events tell."""
+        return json.dumps(
+            {arm: [hex(value) for value in sums] for arm, sums in sorted(self._exact().items()) if any(sums)}
+        )
+
+    @classmethod
+    def from_text(cls, text: str) -> Totals:
+        """The totals that `text` wrote; tickets that were open are read again when they go on."""
+        found = cls()
+        found._sums = {arm: [int(value, 16) for value in sums] for arm, sums in json.loads(text).items()}
+        return found
 
     def by_arm(self) -> Mapping[str, Total]:
         """The totals of the arms that have any, by name."""
-        return {arm: Total(spent / _ONE, returned / _ONE) for arm, (spent, returned) in self._sums.items()}
+        return {arm: Total(spent / _ONE, returned / _ONE) for arm, (spent, returned) in self._exact().items()}
 
     def in_all(self) -> Total:
         """Those of all arms together."""
-        spent, returned = (sum(sums[index] for sums in self._sums.values()) for index in (0, 1))
+        spent, returned = (sum(sums[index] for sums in self._exact().values()) for index in (0, 1))
         return Total(spent / _ONE, returned / _ONE)
 
 
-def _multiple(value: float) -> int:
-    """How many times 2^-1074 a number is."""
-    numerator, denominator = value.as_integer_ratio()
-    return numerator << (1075 - denominator.bit_length())
+def _multiple(values: list[float]) -> int:
+    """How many times 2^-1127 numbers are together: integers of 53 bits, added up exponent by exponent."""
+    parts, exponents = np.frexp(values)
+    whole = np.ldexp(parts, 53).astype(np.int64)
+    found = 0
+    for exponent in np.unique(exponents).tolist():
+        found += int(whole[exponents == exponent].sum()) << (exponent + 1074)
+    return found

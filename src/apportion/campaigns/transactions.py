@@ -20,7 +20,7 @@ from apportion.campaigns.plausible import SeenOutcomes, first_ticket_seen
 from apportion.campaigns.state import CampaignState
 from apportion.campaigns.storage.fair_lock import Latch
 from apportion.campaigns.storage.group_commit import GroupedSession
-from apportion.campaigns.storage.session import SNAPSHOT_EVERY, Session
+from apportion.campaigns.storage.session import SNAPSHOT_EVERY, Head, Session, event_rows
 from apportion.campaigns.storage.store import Store
 from apportion.campaigns.totals import Totals
 from apportion.campaigns.undo import unspent_tickets
@@ -36,6 +36,7 @@ T = TypeVar("T")
 READER_WAIT_SECONDS = 0.05
 
 LONGEST_KEY = 200
+PREPARED_ATTEMPTS = 3  # so often a long write is prepared beside others before it makes them wait
 MOST_SHARED = 1000  # so many campaigns of a database are held in memory
 
 
@@ -73,8 +74,9 @@ class SharedState:
 class Transaction:
     """A write in progress: the state, and the events that will be committed together."""
 
-    def __init__(self, session: GroupedSession, campaign: int, state: CampaignState) -> None:
+    def __init__(self, session: Session, campaign: int, state: CampaignState) -> None:
         self.session = session
+        self.rows: list[dict[str, Any]] | None = None  # what `event_rows` made of the events before
         self.state = state
         self.events: list[Event] = []
         session.pending = self.events
@@ -184,7 +186,7 @@ class Transactions:
             try:
                 self._local.transaction = transaction
                 yield transaction
-                self._flush(transaction, shared)
+                self._flush(transaction, session, shared)
             except ApportionError:
                 if not transaction.events and not transaction.stale:
                     shared.state = transaction.state  # a refusal changes nothing
@@ -192,6 +194,43 @@ class Transactions:
             finally:
                 self._local.transaction = None
             shared.state = transaction.state
+
+    def write_prepared(self, work: Callable[[Transaction], T]) -> T:
+        """`work` on the campaign, done before it is locked: what takes long keeps no other writer waiting.
+
+        It is done on a copy of the state, and kept if nothing happened to the campaign meanwhile; else once more, and
+        in the end with the campaign to oneself. Within a write of this thread, as part of it.
+        """
+        for _ in range(0 if self.under_way else PREPARED_ATTEMPTS):
+            with self.store.reading() as session:
+                state, head = self.state_at(session, None), session.head(self.campaign)
+                if head.number != state.number:  # another event came in between
+                    continue
+                transaction = Transaction(session, self.campaign, state)
+                try:
+                    self._local.transaction = transaction
+                    found = work(transaction)
+                    self._refresh(transaction)
+                finally:
+                    self._local.transaction = None
+            if not transaction.events or self._keep(transaction, head):
+                return found
+        with self.write() as transaction:
+            return work(transaction)
+
+    def _keep(self, prepared: Transaction, head: Head) -> bool:
+        """Write down what was prepared after that event; False where it is no longer the last."""
+        prepared.rows = event_rows(self.campaign, head.digest, prepared.events)
+        shared = self.shared
+        with self.store.writing(self.campaign) as session, shared.lock:
+            if session.head(self.campaign) != head:
+                return False
+            prepared.session = session
+            prepared.state.history = self._history(session)
+            shared.state = None
+            self._flush(prepared, session, shared)
+            shared.state = prepared.state
+        return True
 
     def state_at(self, session: Session, number: int | None) -> CampaignState:
         """A fresh copy of the state after that many events; as of now by default."""
@@ -246,19 +285,18 @@ class Transactions:
         if transaction.stale:
             transaction.state, transaction.stale = self.state_at(transaction.session, None), False
 
-    def _flush(self, transaction: Transaction, shared: SharedState) -> None:
+    def _flush(self, transaction: Transaction, session: GroupedSession, shared: SharedState) -> None:
         """Hand the events to the database, and a snapshot where one is due; the store commits."""
         self._refresh(transaction)
         if not transaction.events:
             return
-        session = transaction.session
         session.pending = ()
         session.on_failure(shared.forget)
         shared.pending = session.committed
-        session.append(self.campaign, transaction.events)
+        session.append(self.campaign, transaction.events, transaction.rows)
         number = transaction.state.number
         if number // SNAPSHOT_EVERY != (number - len(transaction.events)) // SNAPSHOT_EVERY:
-            session.save_snapshot(self.campaign, number, transaction.state.text())
+            session.save_snapshot(self.campaign, number, transaction.state.snapshot())
 
     def _catch_up(self, session: Session, shared: SharedState) -> CampaignState:
         """The state as of the last event: from memory or a snapshot, and the events since."""

@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 
 import apportion as ap
+from apportion.campaigns.storage import database
 from apportion.campaigns.storage.backup import backup
 from apportion.campaigns.storage.store import open_store
+from apportion.campaigns.storage.tokens import Tokens
 
 
 @pytest.fixture
@@ -92,6 +94,9 @@ def test_a_mistyped_path_makes_no_database(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", f"{code}; main()"], capture_output=True, text=True)
     assert (done.returncode, "There is no database at" in done.stderr) == (2, True)
+    for act in (lambda: database.upgrade(missing), lambda: Tokens(missing, create=False)):
+        with pytest.raises(ap.UnknownName, match="There is no database at"):
+            act()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -50,7 +50,10 @@ def at_once(db, campaign, *works):
     with contextlib.suppress(StoreUnavailable), store.writing(campaign._id):
         for thread in threads:
             thread.start()
-        while store._write_lock.waiting < len(works):
+        # Until each waits, or is done: on a server other campaigns have a queue of their own.
+        while sum(lane.lock.waiting for lane in store.lanes) + sum(not each.is_alive() for each in threads) < len(
+            works
+        ):
             time.sleep(0.001)
     for thread in threads:
         thread.join()

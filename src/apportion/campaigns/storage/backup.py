@@ -70,11 +70,11 @@ def _checked(copy: Path) -> tuple[int, int]:
             session, events = Session(connection), 0
             campaigns = session.campaigns()
             for campaign in campaigns:
-                for event, _, sound in session.chained(campaign.id, session.last_number(campaign.id)):
-                    if not sound:
+                for link in session.links(campaign.id, session.last_number(campaign.id)):
+                    if not link.sound:
                         raise IncompatibleState(
-                            f"Event {event.number} of campaign '{campaign.name}' is not as it was written: nothing "
-                            "was copied. `apportion check` says more."
+                            f"Event {link.row.number} of campaign '{campaign.name}' is not as it was written: "
+                            "nothing was copied. `apportion check` says more."
                         )
                     events += 1
             return len(campaigns), events

@@ -21,7 +21,13 @@ from sqlalchemy.util.queue import Empty, Full, QueueCommon
 
 from apportion._common import optional
 from apportion.campaigns.events import now
-from apportion.campaigns.storage.address import LOCK_TIMEOUT_SECONDS, database_url, display_url, explained_errors
+from apportion.campaigns.storage.address import (
+    LOCK_TIMEOUT_SECONDS,
+    database_url,
+    display_url,
+    explained_errors,
+    require_exists,
+)
 from apportion.campaigns.storage.schema import REVISION
 from apportion.errors import IncompatibleState, StoreUnavailable
 
@@ -193,6 +199,7 @@ def upgrade(db: str | os.PathLike[str] | None = None) -> tuple[str | None, str]:
     Returns the schema before and after.
     """
     url = database_url(db)
+    require_exists(url)
     engine = make_engine(url)
     try:
         with explained_errors(url):

@@ -52,16 +52,20 @@ class FairLock:
             waiter = waiter.predecessor
         return count
 
+    def require_other_thread(self, thread: int) -> None:
+        """`Conflict` where a thread holds the lock: it would wait for itself."""
+        if self.holder.thread == thread and self.holder.lock.locked():
+            raise Conflict(
+                "A write of this thread is not finished: within `together`, only the campaign that it was begun on "
+                "can be changed, by the same object."
+            )
+
     def wait(self, waiter: Waiter) -> None:
         """Wait for the turn of a waiter whose own lock is held; `Conflict` where the thread would wait for itself.
 
         Whoever leaves the queue early leaves its `predecessor` as it is: the next one waits for that one instead.
         """
-        if self.holder.thread == waiter.thread and self.holder.lock.locked():
-            raise Conflict(
-                "A write of this thread is not finished: within `together`, only the campaign that it was begun on "
-                "can be changed, by the same object."
-            )
+        self.require_other_thread(waiter.thread)
         with self._guard:
             waiter.predecessor, self._last = self._last, waiter
         while (predecessor := waiter.predecessor) is not None:

@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-REVISION = "0003"  # the newest revision in `migrations/versions`: what this release reads and writes
+REVISION = "0004"  # the newest revision in `migrations/versions`: what this release reads and writes
 
 metadata = sa.MetaData()
 
@@ -62,6 +62,44 @@ tokens = sa.Table(
 )
 _in_use = tokens.c.revoked.is_(None)
 sa.Index("uq_tokens_name", tokens.c.name, unique=True, sqlite_where=_in_use, postgresql_where=_in_use)
+
+# What a token may do with one campaign, beyond its scope.
+rights = sa.Table(
+    "rights",
+    metadata,
+    sa.Column("token", sa.Integer, sa.ForeignKey("tokens.id", name="fk_rights_token"), nullable=False),
+    sa.Column("campaign", sa.Integer, sa.ForeignKey("campaigns.id", name="fk_rights_campaign"), nullable=False),
+    sa.Column("level", sa.String(10), nullable=False),
+    sa.Column("granted", sa.String(40), nullable=False),
+    sa.PrimaryKeyConstraint("token", "campaign", name="pk_rights"),
+)
+
+# Addresses that are told of what happens, and how far each is with each campaign.
+webhooks = sa.Table(
+    "webhooks",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.String(200), nullable=False),
+    sa.Column("url", sa.String(2000), nullable=False),
+    sa.Column("campaign", sa.Integer, sa.ForeignKey("campaigns.id", name="fk_webhooks_campaign")),  # NULL: all
+    sa.Column("topics", sa.String(100), nullable=False),
+    sa.Column("secret", sa.String(100), nullable=False),  # as it is: every message is signed with it
+    sa.Column("internal", sa.Boolean, nullable=False),  # may be a private address
+    sa.Column("created", sa.String(40), nullable=False),
+    sa.UniqueConstraint("name", name="uq_webhooks_name"),
+)
+deliveries = sa.Table(
+    "deliveries",
+    metadata,
+    sa.Column("webhook", sa.Integer, sa.ForeignKey("webhooks.id", name="fk_deliveries_webhook"), nullable=False),
+    sa.Column("campaign", sa.Integer, sa.ForeignKey("campaigns.id", name="fk_deliveries_campaign"), nullable=False),
+    sa.Column("number", sa.BigInteger, nullable=False),  # of the last event that was told
+    sa.Column("findings", sa.Text),  # of the health of its data, as they were told last
+    sa.Column("tries", sa.Integer, nullable=False),  # in vain, of the next message
+    sa.Column("due", sa.String(40), nullable=False),  # not to be tried before
+    sa.Column("error", sa.String(500)),
+    sa.PrimaryKeyConstraint("webhook", "campaign", name="pk_deliveries"),
+)
 
 # Browsers that signed in with a token.
 sessions = sa.Table(

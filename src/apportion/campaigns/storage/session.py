@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from apportion.campaigns.events import OF_TICKETS, Event, intact, payload_text
 from apportion.campaigns.storage import chain
-from apportion.campaigns.storage.schema import campaigns, events, snapshots
+from apportion.campaigns.storage.schema import campaigns, deliveries, events, rights, snapshots, webhooks
 from apportion.errors import Conflict, UnknownName
 
 SNAPSHOT_EVERY = 64  # a snapshot is written when the event number passes a multiple of this
@@ -61,6 +61,32 @@ class Snapshot(NamedTuple):
 
     number: int
     state: str
+
+
+class Link(NamedTuple):
+    """An event as it is stored, and whether its digest follows from it and from those before."""
+
+    row: Any
+    sound: bool
+
+    @property
+    def digest(self) -> str:
+        """Its digest, as it is stored."""
+        return self.row.digest or ""
+
+    def event(self) -> Event:
+        """The event, read."""
+        return _event(self.row[:-1])
+
+
+def event_rows(campaign: int, before: str, new: Sequence[Event]) -> list[dict[str, Any]]:
+    """The rows of new events, each with its digest; `before` is that of the last event there is."""
+    rows: list[dict[str, Any]] = []
+    for event in new:
+        row = {"campaign": campaign, **event._asdict(), "payload": payload_text(event.payload)}
+        before = row["digest"] = chain.digest(before, row)
+        rows.append(row)
+    return rows
 
 
 class Session:
@@ -142,8 +168,10 @@ class Session:
     def events_of_kind(self, campaign: int, *kinds: str) -> list[Event]:
         """The events of some kinds, in order."""
         query = sa.select(*_COLUMNS).where(events.c.campaign == campaign, events.c.kind.in_(kinds))
-        if set(kinds).isdisjoint(OF_TICKETS):  # by the index of tickets, which has these first
-            query = query.where(events.c.ticket.is_(None), events.c.number <= MOST_EVENTS)
+        if set(kinds).isdisjoint(OF_TICKETS):
+            # By the index of tickets, which has the numbers of these: SQLite would read all events of the campaign.
+            without = sa.select(events.c.number).where(events.c.campaign == campaign, events.c.ticket.is_(None))
+            query = query.where(events.c.number.in_(without))
         found = [_event(row) for row in self._connection.execute(query.order_by(events.c.number))]
         return [*found, *(event for event in self.pending if event.kind in kinds)]
 
@@ -161,10 +189,22 @@ class Session:
         if upto is not None:
             query = query.where(snapshots.c.number <= upto)
         row = self._connection.execute(query.order_by(snapshots.c.number.desc()).limit(1)).first()
-        return None if row is None else Snapshot(*row)
+        return None if row is None else Snapshot(row.number, chain.unsealed(row.state))
+
+    def snapshot_numbers(self, campaign: int) -> list[int]:
+        """After which events states were saved, in order."""
+        query = sa.select(snapshots.c.number).where(snapshots.c.campaign == campaign)
+        return [int(row.number) for row in self._connection.execute(query.order_by(snapshots.c.number))]
+
+    def tickets_of_many_events(self, campaign: int, most: int) -> list[int]:
+        """The last tickets with more events than a split and its outcomes: told in parts, or corrected."""
+        query = sa.select(events.c.ticket).where(events.c.campaign == campaign, events.c.ticket >= 1)
+        query = query.group_by(events.c.ticket).having(sa.func.count() > 2)  # the index of tickets has all of it
+        found = self._connection.execute(query.order_by(events.c.ticket.desc()).limit(most))
+        return sorted(int(row.ticket) for row in found)
 
     def snapshots(self, campaign: int) -> dict[int, str]:
-        """All saved states, by number."""
+        """All saved states, by number, as they are stored: with their seals (`chain.unsealed`)."""
         query = sa.select(snapshots).where(snapshots.c.campaign == campaign)
         return {row.number: row.state for row in self._connection.execute(query)}
 
@@ -174,12 +214,23 @@ class Session:
         found = self._connection.execute(query.order_by(campaigns.c.name))
         return sorted((CampaignRow(row.id, row.name, row.created) for row in found), key=lambda row: row.name)
 
+    def heads(self) -> dict[str, Head]:
+        """The last event of each campaign, by name: in one question, with one look into the index for each."""
+        own = events.c.campaign == campaigns.c.id
+        last = sa.select(sa.func.max(events.c.number)).where(own).correlate(campaigns).scalar_subquery()
+        query = sa.select(campaigns.c.name, events.c.number, events.c.digest)
+        query = query.select_from(campaigns.outerjoin(events, own & (events.c.number == last)))
+        found = self._connection.execute(query.where(campaigns.c.name.not_like(f"{DELETED}%")))
+        return {row.name: Head(row.number or 0, row.digest or "") for row in found}
+
     def archived(self) -> set[int]:
         """The ids of the campaigns that are put away."""
         about = events.c.ticket.is_(None) & events.c.kind.in_(("archived", "unarchived"))
-        query = sa.select(events.c.campaign, events.c.kind)
-        query = query.select_from(campaigns.join(events, (events.c.campaign == campaigns.c.id) & about))
-        last = {row.campaign: row.kind for row in self._connection.execute(query.order_by(events.c.number))}
+        # From the left, so that SQLite looks up what each campaign has in the index of tickets: for a plain join it
+        # would read all events there are.
+        query = sa.select(campaigns.c.id, events.c.kind)
+        query = query.select_from(campaigns.outerjoin(events, (events.c.campaign == campaigns.c.id) & about))
+        last = {row.id: row.kind for row in self._connection.execute(query.order_by(events.c.number))}
         return {campaign for campaign, kind in last.items() if kind == "archived"}
 
     def find_campaign(self, name: str) -> int | None:
@@ -216,7 +267,9 @@ class Session:
     def delete_campaign(self, campaign: int) -> None:
         """Everything of a campaign goes, but for its number: another one must never get it."""
         self.wrote = True
-        for table in (events, snapshots):
+        own = sa.select(webhooks.c.id).where(webhooks.c.campaign == campaign)
+        self._connection.execute(sa.delete(deliveries).where(deliveries.c.webhook.in_(own)))
+        for table in (events, snapshots, rights, deliveries, webhooks):
             self._connection.execute(sa.delete(table).where(table.c.campaign == campaign))
         gone = {"name": f"{DELETED}{campaign}", "created": ""}
         self._connection.execute(sa.update(campaigns).where(campaigns.c.id == campaign).values(**gone))
@@ -231,13 +284,11 @@ class Session:
         (key,) = done.inserted_primary_key or (0,)
         return int(key)
 
-    def append(self, campaign: int, new: Sequence[Event]) -> None:
-        """Add events; `Conflict` where a number or a key is taken."""
-        digest, rows = self._digest_of(campaign, new[0].number - 1), []
-        for event in new:
-            row = {"campaign": campaign, **event._asdict(), "payload": payload_text(event.payload)}
-            digest = row["digest"] = chain.digest(digest, row)
-            rows.append(row)
+    def append(self, campaign: int, new: Sequence[Event], rows: list[dict[str, Any]] | None = None) -> None:
+        """Add events; `Conflict` where a number or a key is taken. `rows`: what `event_rows` made of them before."""
+        if rows is None:
+            rows = event_rows(campaign, self._digest_of(campaign, new[0].number - 1), new)
+        digest = rows[-1]["digest"]
         self.wrote = True
         try:
             self._connection.execute(_ADD_EVENTS, rows if len(rows) > 1 else rows[0])
@@ -257,15 +308,15 @@ class Session:
             return self._known_digest[2]
         return self.digest(campaign, number) or ""
 
-    def chained(self, campaign: int, upto: int) -> Iterator[tuple[Event, str | None, bool]]:
-        """Events in order up to a number, their digests, and whether each follows from the event and those before."""
-        query = sa.select(*_COLUMNS, events.c.digest).where(_OWN, events.c.number <= upto).order_by(events.c.number)
-        before = ""
-        for row in self._connection.execute(query, {"campaign": campaign}).yield_per(EVENTS_PER_FETCH):
-            content = dict(row._mapping)
-            sound = chain.digest(before, content) == content["digest"]
-            before = content["digest"] or ""
-            yield _event(row[:-1]), content["digest"], sound
+    def links(self, campaign: int, upto: int, after: int = 0) -> Iterator[Link]:
+        """The events after a number up to another, not yet read, each with whether it follows from those before."""
+        query = sa.select(*_COLUMNS, events.c.digest).where(_OWN, events.c.number.between(after + 1, upto))
+        before = self._digest_of(campaign, after)
+        rows = self._connection.execute(query.order_by(events.c.number), {"campaign": campaign})
+        for row in rows.yield_per(EVENTS_PER_FETCH):
+            sound = chain.digest(before, row._asdict()) == row.digest
+            before = row.digest or ""
+            yield Link(row, sound)
 
     def save_snapshot(self, campaign: int, number: int, state: str) -> None:
         """Keep a snapshot, and forget those that it makes needless."""
@@ -273,7 +324,8 @@ class Session:
         mine = snapshots.c.campaign == campaign
         passed = snapshots.c.number.between(number - number % SNAPSHOT_KEPT_EVERY, number)
         self._connection.execute(sa.delete(snapshots).where(mine, passed))
-        self._connection.execute(sa.insert(snapshots).values(campaign=campaign, number=number, state=state))
+        text = chain.sealed(self._digest_of(campaign, number), state)
+        self._connection.execute(sa.insert(snapshots).values(campaign=campaign, number=number, state=text))
 
     def drop_snapshots(self, campaign: int) -> None:
         """Forget all snapshots: they are rebuilt from the events."""

@@ -37,7 +37,35 @@ COMMIT_CHECK_SECONDS = 0.05
 LOOK_UP_ATTEMPTS, LOOK_UP_SECONDS = 5, 0.2
 """A write whose commit got no answer is looked up so often, with so many seconds between."""
 
+LANES = 64
+"""In so many lines writers of one process queue for a PostgreSQL server, by campaign; for a file in one."""
+
 _LOCK_CAMPAIGN = sa.select(campaigns.c.id).where(campaigns.c.id == sa.bindparam("campaign")).with_for_update()
+
+
+class Lane:
+    """A queue of writers, and the group of writes that is open in it."""
+
+    def __init__(self) -> None:
+        self.lock = FairLock()
+        self.group: WriteGroup | None = None
+
+    def finish(self, group: WriteGroup, error: BaseException | None = None) -> None:
+        """Commit the group, or roll it back where something failed."""
+        if not group.done.is_set():
+            group.finish(error)
+        self.group = None
+
+    def commit_pending(self) -> None:
+        """Commit the open group."""
+        waiter = Waiter()
+        with waiter.lock:
+            try:
+                self.lock.wait(waiter)
+                if self.group is not None:
+                    self.finish(self.group)
+            finally:
+                waiter.leave()
 
 
 class Store:
@@ -45,9 +73,20 @@ class Store:
 
     def __init__(self, url: URL) -> None:
         self.url = url
-        self._write_lock = FairLock()
-        self._group: WriteGroup | None = None
+        self.lanes = tuple(Lane() for _ in range(1 if self.is_file else LANES))
         self.shared: dict[int, Any] = {}  # what the campaigns of this process share, by campaign
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is SQLite: one writer at a time, whatever the campaign."""
+        return self.url.get_backend_name() == "sqlite"
+
+    def _lane(self, campaign: int | None) -> Lane:
+        """Where the writers of a campaign queue; `Conflict` where this thread is in the middle of another write."""
+        own = threading.get_ident()
+        for lane in self.lanes:
+            lane.lock.require_other_thread(own)
+        return self.lanes[(campaign or 0) % len(self.lanes)]
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
@@ -64,26 +103,27 @@ class Store:
         Threads of this process that wait for their turn share one commit with the one before: a write goes on only
         when its commit is on disk, but the disk is asked once for all of them.
         """
+        lane = self._lane(campaign)
         with explained_errors(self.url):
             waiter = Waiter()
             with waiter.lock:
                 try:
-                    self._write_lock.wait(waiter)
-                    group = self._join(campaign)
+                    lane.lock.wait(waiter)
+                    group = self._join(lane, campaign)
                     session = self._begin(group)
                     yield session
                     group.writes += 1
                     group.current = None
-                    if campaign is None or not self._write_lock.waiting or group.writes >= MAX_WRITES_PER_COMMIT:
-                        self._finish(group)
+                    if campaign is None or not lane.lock.waiting or group.writes >= MAX_WRITES_PER_COMMIT:
+                        lane.finish(group)
                 except BaseException as error:
-                    if self._write_lock.holder is waiter:
-                        self._end_failed(error)
+                    if lane.lock.holder is waiter:
+                        self._end_failed(lane, error)
                     raise
                 finally:
                     waiter.leave()
             while not group.done.wait(COMMIT_CHECK_SECONDS):  # the next writer commits; if it is gone, we do
-                self._commit_pending()
+                lane.commit_pending()
             if group.error is not None:  # an exception of its own for each thread
                 if group.uncertain and session.wrote and self._was_kept(session, group.error):
                     return
@@ -99,31 +139,30 @@ class Store:
                 time.sleep(LOOK_UP_SECONDS)
             try:
                 with engine_for(self.url).connect() as connection:
-                    if self.url.get_backend_name() != "sqlite":  # waits for a commit that is still under way
+                    if not self.is_file:  # waits for a commit that is still under way
                         connection.execute(_LOCK_CAMPAIGN, {"campaign": campaign})
                     return Session(connection).digest(campaign, number) == digest
             except (SQLAlchemyError, sqlite3.Error, OSError):
                 continue
         raise unavailable(self.url, lost, UncertainWrite) from lost
 
-    def _join(self, campaign: int | None) -> WriteGroup:
+    def _join(self, lane: Lane, campaign: int | None) -> WriteGroup:
         """The group that is open, or a new one; those who make a campaign, or have another lock, go alone."""
-        group = self._group
-        file = self.url.get_backend_name() == "sqlite"
+        group = lane.group
         if group is not None and group.current is not None:  # its write was interrupted, and its end as well
-            self._finish(group, KeyboardInterrupt())
+            lane.finish(group, KeyboardInterrupt())
             group = None
-        if group is not None and (campaign is None or not (file or group.campaign == campaign)):
-            self._finish(group)
+        if group is not None and (campaign is None or not (self.is_file or group.campaign == campaign)):
+            lane.finish(group)
             group = None
         if group is None:
             connection = engine_for(self.url).connect()
             try:
                 connection = connection.execution_options(apportion_writing=True)
                 connection.begin()
-                if campaign is not None and not file:
+                if campaign is not None and not self.is_file:
                     connection.execute(_LOCK_CAMPAIGN, {"campaign": campaign})
-                group = self._group = WriteGroup(connection, campaign)
+                group = lane.group = WriteGroup(connection, campaign)
             except BaseException:
                 connection.close()
                 raise
@@ -137,37 +176,21 @@ class Store:
         group.current = session
         return session
 
-    def _end_failed(self, error: BaseException) -> None:
+    def _end_failed(self, lane: Lane, error: BaseException) -> None:
         """After a write that failed: what it half wrote is taken back, and a refusal leaves the others alone."""
-        group = self._group
+        group = lane.group
         if group is None:
             return
         if group.done.is_set():  # it was interrupted just after its commit
-            self._group = None
+            lane.group = None
             return
         broken = isinstance(error, (SQLAlchemyError, sqlite3.Error)) or group.connection.invalidated
         if (broken or (group.current is not None and group.current.wrote)) and not group.rollback_current():
-            self._finish(group, error)
+            lane.finish(group, error)
             return
         group.current = None
-        if group.writes == 0 or not self._write_lock.waiting:
-            self._finish(group)
-
-    def _finish(self, group: WriteGroup, error: BaseException | None = None) -> None:
-        if not group.done.is_set():
-            group.finish(error)
-        self._group = None
-
-    def _commit_pending(self) -> None:
-        """Commit the open group."""
-        waiter = Waiter()
-        with waiter.lock:
-            try:
-                self._write_lock.wait(waiter)
-                if self._group is not None:
-                    self._finish(self._group)
-            finally:
-                waiter.leave()
+        if group.writes == 0 or not lane.lock.waiting:
+            lane.finish(group)
 
     def close(self) -> None:
         """Close the connections of this process."""
@@ -203,25 +226,24 @@ def open_store(db: str | os.PathLike[str] | None = None, *, create: bool = True)
 
 # A fork copies the memory of SQLite, too: in the child, a write that another thread had begun would hold the file's
 # lock for ever. So no write of a file is under way while this process forks.
-_held_for_fork: list[tuple[Store, Waiter]] = []
+_held_for_fork: list[Waiter] = []
 
 
 def _before_fork() -> None:
     for store in tuple(_stores.values()):
-        lock = store._write_lock
-        if store.url.get_backend_name() != "sqlite" or lock.holder.thread == threading.get_ident():
+        if not store.is_file or store.lanes[0].lock.holder.thread == threading.get_ident():
             continue
-        waiter = Waiter()
+        lane, waiter = store.lanes[0], Waiter()
         waiter.lock.acquire()
-        lock.wait(waiter)
-        _held_for_fork.append((store, waiter))
-        if store._group is not None:
-            store._finish(store._group)
+        lane.lock.wait(waiter)
+        _held_for_fork.append(waiter)
+        if lane.group is not None:
+            lane.finish(lane.group)
 
 
 def _after_fork_in_parent() -> None:
     while _held_for_fork:
-        _, waiter = _held_for_fork.pop()
+        waiter = _held_for_fork.pop()
         waiter.leave()
         waiter.lock.release()
 
@@ -231,7 +253,7 @@ def _after_fork() -> None:
     _stores_lock = threading.Lock()
     _held_for_fork.clear()
     for store in _stores.values():
-        store._write_lock, store._group = FairLock(), None
+        store.lanes = tuple(Lane() for _ in store.lanes)
         store.shared.clear()
 
 
