@@ -26,7 +26,7 @@ $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@ $(VENV)/.base
 
 $(VENV)/.docs: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) install --quiet --editable '.[web,docs]' --constraint constraints.txt
+	$(PIP) install --quiet --editable '.[lab,web,docs]' --constraint constraints.txt
 	@touch $@ $(VENV)/.base
 
 $(VENV)/.bench: pyproject.toml constraints.txt | $(BIN)/python
@@ -38,10 +38,12 @@ demo: $(VENV)/.base  ## install and run the paper's three examples and one as da
 
 test: $(VENV)/.test lint  ## install the test extras (and a browser where none is found) and run every test
 	$(BIN)/python tests/browser/install.py
+	$(BIN)/python tests/client/generator.py
 	$(QUIET) $(BIN)/python -m pytest -n 2 --dist worksteal
 
 soak: $(VENV)/.test  ## the full count of cases where `make test` runs a tenth
 	$(BIN)/python tests/browser/install.py
+	$(BIN)/python tests/client/generator.py
 	APPORTION_SOAK=1 $(QUIET) $(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(VENV)/.test  ## ruff and mypy --strict
@@ -51,6 +53,7 @@ lint: $(VENV)/.test  ## ruff and mypy --strict
 
 docs: $(VENV)/.docs  ## build the documentation into site/, strictly
 	$(BIN)/python docs/tools/generate.py
+	$(BIN)/python docs/tools/beyond.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: $(VENV)/.bench  ## measure the speed bars; every figure is a ratio or a minimum over repeats

@@ -1,6 +1,6 @@
 """`python -m benchmarks.auto`: the regret of `Auto`, given nothing, over that of `Recommended`, given b and σ.
 
-Every case of the leaderboard's suite at T = 10,000; the bar is a geometric mean of at most 1.5.
+Every case of the leaderboard's suite at T = 10,000; bars: a geometric mean of at most 1.1, and no case above 2.
 `python -m benchmarks.auto 4` plays four times as many runs.
 
 `python -m benchmarks.auto --long`: does the regret of `Auto` ever grow in proportion to time? To T = 10^6, without a
@@ -17,12 +17,12 @@ import numpy as np
 
 import apportion as ap
 from apportion.simulation.families import means_of
-from apportion.studies.leaderboard.scores import Score, geometric_mean, ratio, score
+from apportion.studies.leaderboard.scores import Estimate, Score, ratio, score
 from apportion.studies.leaderboard.suite import SUITE, Case
 from benchmarks.results import write_results
 
 HORIZON = 10_000
-BAR = 1.5
+BAR, CASE_BAR = 1.1, 2.0
 
 
 class Family(NamedTuple):
@@ -56,6 +56,13 @@ def compare(case: Case, runs: int, horizon: int = HORIZON, seed: int = 1) -> tup
     return play(ap.Recommended(b=case.b, sigma=case.sigma)), play(ap.Auto())
 
 
+def geometric_mean(ratios: list[Estimate]) -> Estimate:
+    """Of independent ratios; the error is that of the mean of their logarithms."""
+    values, errors = np.array(ratios).T
+    mean = float(np.exp(np.log(values).mean()))
+    return Estimate(mean, mean * float(np.hypot.reduce(errors / values)) / len(values))
+
+
 def main(effort: float = 1.0) -> int:
     """Print a row per case as it is done, and the geometric mean; exit code 1 if the bar is missed."""
     rows, ratios = [], []
@@ -72,9 +79,10 @@ def main(effort: float = 1.0) -> int:
         rows.append({"case": label, "runs": runs, "told": informed.mean, "auto": auto.mean,
                      "ratio": ratios[-1][0], "error": ratios[-1][1]})  # fmt: skip
     mean, error = geometric_mean(ratios)
-    print(f"\nGeometric mean of the ratios: {mean:.3f} ± {error:.3f}; the bar is {BAR}.")
+    largest = max(each for each, _ in ratios)
+    print(f"\nGeometric mean of the ratios: {mean:.3f} ± {error:.3f}, largest {largest:.2f}; bars {BAR}, {CASE_BAR}.")
     write_results("auto", [*rows, {"case": "geometric mean", "ratio": mean, "error": error, "bar": BAR}])
-    return int(mean > BAR)
+    return int(mean > BAR or largest > CASE_BAR)
 
 
 def grow(policy: ap.Policy, world: ap.Instance, runs: int, horizon: int = LONG, seed: int = 1) -> dict[str, Any]:

@@ -41,7 +41,10 @@ def rows() -> Iterator[Row]:
         campaign, *others = (_long_campaign(db, f"long {number}", Path(folder)) for number in range(LOOKS + 1))
         _many_arms(db, Path(folder))
         try:
-            client = TestClient(create_app(db), base_url="http://127.0.0.1:8000", headers={"accept": "text/html"})
+            client = TestClient(
+                create_app(db), base_url="http://127.0.0.1:8000", headers={"accept": "text/html"},
+                client=("127.0.0.1", 50_000), follow_redirects=False,  # as on this machine: no page to sign in
+            )  # fmt: skip
 
             def page(path: str) -> float:
                 return _seconds(lambda: client.get(path))

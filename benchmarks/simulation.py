@@ -78,36 +78,13 @@ def time_ratio(
     return min(ours) / min(theirs)
 
 
-def _task(policy: ap.Policy, world: ap.World = WORLD, horizon: int = HORIZON, count: int = 10) -> Task:
+def task_of(policy: ap.Policy, world: ap.World = WORLD, horizon: int = HORIZON, count: int = 10) -> Task:
     return Task(policy, world, horizon, checkpoints=(horizon,), variables=("regret",), seed=1, first=0, last=count)
 
 
-def _floor(count: int) -> Callable[[], object]:
+def normals(count: int) -> Callable[[], object]:
     rng = np.random.Generator(np.random.SFC64(1))
     return lambda: _draw_normals(rng, count * ARMS * HORIZON)
-
-
-def _published_over_normals() -> Iterator[Row]:
-    """Policies of others, each in a world it was made for, over drawing a normal for every arm and period.
-
-    Nobody asked for a speed: the figures are for the record, and the bars about twice what was first measured.
-    """
-    from apportion import published
-
-    jobs = ap.Jobs(tuple(0.2 + 0.1 * arm for arm in range(ARMS)))
-    steps = ap.Thresholds(tuple(0.9 - 0.05 * arm for arm in range(ARMS)), threshold=0.2)
-    for policy, world, bar in (
-        (published.OptimisticAllocation(), jobs, 120.0),
-        (published.SteppedAllocation(), jobs, 120.0),
-        (published.CensoredMultiplePlays(), steps, 120.0),
-        (published.GradientAscent(), BENT, 120.0),
-        (published.DiscretisedCUCB(), BENT, 1000.0),
-        (published.RiverUCB(), WORLD, 20.0),
-        (published.QuarterlyRefit(), BENT, 120.0),
-    ):
-        task = _task(policy, world, count=1)
-        ratio = time_ratio(lambda task=task: run_task(task), _floor(1))  # type: ignore[misc]
-        yield Row(f"{type(policy).__name__} over the normals", ratio, bar, "×")
 
 
 def rows() -> Iterator[Row]:
@@ -121,24 +98,23 @@ def rows() -> Iterator[Row]:
         (ap.Odds(b=b), 30.0, 4),
         (ap.Matching(b=b), 400.0, 1),
     ):
-        task = _task(policy, count=count)
-        ratio = time_ratio(lambda task=task: run_task(task), _floor(count))  # type: ignore[misc]
+        task = task_of(policy, count=count)
+        ratio = time_ratio(lambda task=task: run_task(task), normals(count))  # type: ignore[misc]
         yield Row(f"{type(policy).__name__} over drawing the normals", ratio, bar, "×")
     for policy, count in ((ap.Uniform(), 10), (ap.Odds(b=b), 4)):
-        own, ours = _task(policy, OwnLaw(WORLD.means, b), count=count), _task(policy, count=count)
+        own, ours = task_of(policy, OwnLaw(WORLD.means, b), count=count), task_of(policy, count=count)
         ratio = time_ratio(lambda: run_task(own), lambda: run_task(ours), clock=time.process_time)  # noqa: B023
         yield Row(f"a user's own world over the same built in, {type(policy).__name__}", ratio, 1.3, "×")
     for policy, count in ((ap.SuccessiveElimination(b=b), 10), (ap.EpsilonGreedy(b=b), 10)):
-        task = _task(policy, EVEN, count=count)
-        ratio = time_ratio(lambda task=task: run_task(task), _floor(count))  # type: ignore[misc]
+        task = task_of(policy, EVEN, count=count)
+        ratio = time_ratio(lambda task=task: run_task(task), normals(count))  # type: ignore[misc]
         yield Row(f"{type(policy).__name__} where arms stay long, over the normals", ratio, 4.0, "×")
     for policy, bar in ((ap.Matching(b=0.5, sigma=LEVELS, c=0.7), 400.0), (ap.Recommended(0.5, LEVELS, 0.7), 400.0)):
-        task = _task(policy, BENT, count=1)
-        ratio = time_ratio(lambda task=task: run_task(task), _floor(1))  # type: ignore[misc]
+        task = task_of(policy, BENT, count=1)
+        ratio = time_ratio(lambda task=task: run_task(task), normals(1))  # type: ignore[misc]
         yield Row(f"{type(policy).__name__}, 32 draws at c < 1, over the normals", ratio, bar, "×")
-    yield from _published_over_normals()
     yield from _bent_over_straight()
-    ucb = _task(ap.UCB(), count=10)
+    ucb = task_of(ap.UCB(), count=10)
     yield Row(
         "UCB, times faster than river", 1 / time_ratio(lambda: run_task(ucb), _river(10 * HORIZON)), 100, "×", True
     )
@@ -160,7 +136,7 @@ def _bent_over_straight() -> Iterator[Row]:
         (ap.Odds(b=0.75), ap.Odds(b=0.75, sigma=LEVELS), noisy),
         (ap.SuccessiveElimination(b=0.75), ap.SuccessiveElimination(b=0.75, sigma=LEVELS), noisy),
     ):
-        one, other = _task(bent, world, count=5), _task(straight, count=5)
+        one, other = task_of(bent, world, count=5), task_of(straight, count=5)
         ratio = time_ratio(lambda one=one: run_task(one), lambda other=other: run_task(other))  # type: ignore[misc]
         yield Row(f"{type(bent).__name__} with c < 1 or a σ per arm, over one σ at c = 1", ratio, 1.5, "×")
 
@@ -188,7 +164,7 @@ def _river(periods: int) -> Callable[[], object]:
 def _numpy_pair(task: Task) -> tuple[Callable[[], object], Callable[[], object]]:
     """Ours and UCB1 vectorised over as many replications with NumPy, for a tenth of the periods each."""
     count = 1_000
-    short = _task(ap.UCB(), horizon=1_000, count=count)
+    short = task_of(ap.UCB(), horizon=1_000, count=count)
 
     def vectorised() -> None:
         rng = np.random.Generator(np.random.SFC64(1))
@@ -222,20 +198,20 @@ class Workload(NamedTuple):
 
 
 def _long() -> Workload:
-    return Workload(_task(ap.Uniform(), horizon=1_000_000, count=1), 1e6 * ARMS)
+    return Workload(task_of(ap.Uniform(), horizon=1_000_000, count=1), 1e6 * ARMS)
 
 
 def _short() -> Workload:
-    return Workload(_task(ap.Uniform(), horizon=1_000, count=1_000), 1e6 * ARMS)
+    return Workload(task_of(ap.Uniform(), horizon=1_000, count=1_000), 1e6 * ARMS)
 
 
 def _wide() -> Workload:
     world = ap.Instance((1.0, *(0.5 for _ in range(9_999))), b=0.75)
-    return Workload(_task(ap.Uniform(), world, horizon=1_000, count=1), 1e7)
+    return Workload(task_of(ap.Uniform(), world, horizon=1_000, count=1), 1e7)
 
 
 def _narrow() -> Workload:
-    return Workload(_task(ap.Uniform(), horizon=100_000, count=10), 1e7)
+    return Workload(task_of(ap.Uniform(), horizon=100_000, count=10), 1e7)
 
 
 def _growth(large: Workload, small: Workload) -> float:

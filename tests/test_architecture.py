@@ -22,7 +22,7 @@ FLOW = (
     ("allocation",),
     ("simulation", "campaigns"),
     ("studies", "client", "testing"),
-    ("web",),
+    ("web", "mcp"),
     ("cli", "__main__"),
 )
 LEVEL = {name: level for level, names in enumerate(FLOW) for name in names}

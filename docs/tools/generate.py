@@ -93,7 +93,8 @@ def argument_name(argument: Any) -> str:
 SETTINGS_HEAD = r"""# Campaign settings
 
 What a campaign is run by. The same names are used everywhere: `apportion new --half-life 30`, `half_life=30` in
-`apportion.Campaign.create`, `"half_life": 30` over HTTP. `apportion settings NAME` shows them all.
+`apportion.Campaign.create`, `"half_life": 30` over HTTP. `apportion settings NAME` shows them, with
+`--details` those that speak of statistics, too.
 
 *Can be changed*: with `apportion settings NAME --…`, `Campaign.change`, or `PATCH …/settings`, at any time. *And
 unset*: with `--unset NAME`, `None` or `null`. The past is kept; some changes count all outcomes again.
@@ -103,31 +104,21 @@ $ apportion new ads --arms search,social,video --budget 5000 --unit EUR \
     --pin video=0.1 --step 0.01 --seed 7
 $ apportion settings ads --budget 6000 --half-life 26
 Settings of ads
-┏━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┓
-┃ setting      ┃ value                                         ┃
-┡━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┩
-│ budget       │ 6,000                                         │
-│ unit         │ EUR                                           │
-│ outcome unit │ –                                             │
-│ every        │ –                                             │
-│ step         │ 0.01                                          │
-│ minimise     │ no                                            │
-│ policy       │ Auto                                          │
-│ parameters   │ b: –, sigma: –, c: –, moving: yes, horizon: – │
-│ b            │ 0.5                                           │
-│ c            │ 1                                             │
-│ sigma        │ –                                             │
-│ horizon      │ –                                             │
-│ growth       │ 2                                             │
-│ change       │ –                                             │
-│ rules        │ –                                             │
-│ seed         │ 7                                             │
-│ assumed      │ b, sigma                                      │
-│ half life    │ 26                                            │
-│ window       │ –                                             │
-│ robust       │ no                                            │
-│ level        │ 0.95                                          │
-└──────────────┴───────────────────────────────────────────────┘
+┏━━━━━━━━━━━━━━┳━━━━━━━┓
+┃ setting      ┃ value ┃
+┡━━━━━━━━━━━━━━╇━━━━━━━┩
+│ budget       │ 6,000 │
+│ unit         │ EUR   │
+│ outcome unit │ –     │
+│ every        │ –     │
+│ step         │ 0.01  │
+│ minimise     │ no    │
+│ policy       │ Auto  │
+│ growth       │ 2     │
+│ change       │ –     │
+│ rules        │ –     │
+│ half life    │ 26    │
+└──────────────┴───────┘
 ```
 """
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from apportion.allocation.allocator import Allocator as Allocator
     from apportion.allocation.split import Split as Split
     from apportion.campaigns.campaign import Campaign as Campaign
+    from apportion.client import AsyncClient as AsyncClient
     from apportion.client import Client as Client
     from apportion.errors import *
     from apportion.inference.best_probabilities import best_probabilities as best_probabilities
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from apportion.model.law import ResponseWorld as ResponseWorld
     from apportion.model.moving import Moving as Moving
     from apportion.model.neighbours import Concave as Concave
+    from apportion.model.neighbours import ConcaveSlopes as ConcaveSlopes
     from apportion.model.neighbours import Discounted as Discounted
     from apportion.model.neighbours import Jobs as Jobs
     from apportion.model.neighbours import SuccessCurves as SuccessCurves
@@ -71,7 +73,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "apportion.allocation.allocator": ("Allocator",),
-    "apportion.client": ("Client",),
+    "apportion.client": ("AsyncClient", "Client"),
     "apportion.errors": (
         "ApportionError", "ChangedSince", "Conflict", "IncompatibleState", "Infeasible", "InvalidValue", "NotAllowed",
         "ServiceUnavailable", "SimulationFailed", "StoreUnavailable", "UncertainWrite", "Unconfirmed", "UnknownName",
@@ -83,7 +85,7 @@ _HOMES = {
     "apportion.model.curves": ("Capped", "Logarithmic", "Saturating"),
     "apportion.model.law": ("Instance", "ResponseWorld"),
     "apportion.model.moving": ("Moving",),
-    "apportion.model.neighbours": ("Concave", "Discounted", "Jobs", "SuccessCurves", "Thresholds"),
+    "apportion.model.neighbours": ("Concave", "ConcaveSlopes", "Discounted", "Jobs", "SuccessCurves", "Thresholds"),
     "apportion.model.noise": ("Noise",),
     "apportion.model.world": ("Course", "World"),
     "apportion.campaigns.campaign": ("Campaign",),

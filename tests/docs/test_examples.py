@@ -81,3 +81,12 @@ def test_every_sweep_can_be_run_and_says_how(path):
         sys.modules.pop(name, None)
     assert all(len(plan.policies) > 1 for plan in definition.plans)
     assert f"apportion simulate examples/{path.name}" in path.read_text(encoding="utf-8")
+
+
+def test_every_published_policy_and_every_world_of_others_is_in_a_sweep():
+    import apportion.model.neighbours
+    from apportion.policies.published import PUBLISHED
+
+    texts = "".join(path.read_text(encoding="utf-8") for path in EXAMPLES.glob("*.toml"))
+    for name in (*PUBLISHED, *apportion.model.neighbours.__all__):
+        assert f'= "{name}"' in texts, name

@@ -134,3 +134,26 @@ def test_the_speed_of_the_dashboard_on_its_page_is_what_was_measured():
     assert f"takes {same:.2f} s while nothing changes, {results:.2f} s after new results and {first:.2f} s" in page
     assert f"its chart takes {chart:.1f} s the first time" in page
     assert f"takes {many:.2f} s and has {size:.2f} MB" in page
+
+
+def test_what_policies_of_others_cost_is_what_was_measured():
+    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    rows = measured("published")
+    assert len(rows) == 10
+    for row in rows:
+        told = re.search(rf"\| `{row['what'].split()[0]}` \|[^|]*\| ([\d.,]+) \|", page)[1]
+        assert float(told.replace(",", "")) == pytest.approx(row["measured"], rel=0.05)
+
+
+def test_the_sweep_on_its_page_is_what_was_measured():
+    page = (ROOT / "docs" / "how-to" / "dask-sweep.md").read_text(encoding="utf-8")
+    if not (ROOT / "benchmarks" / "results" / "cluster.json").exists():
+        assert "Not measured at this size yet" in page
+        return
+    *rows, last = measured("cluster")
+    assert last["words"] in page
+    for row in rows:
+        times = f"{row['seconds']:.0f} s | {row['worker_seconds']:.0f} s"
+        assert f"| {row['what']} | {row['processes']} | {times} |" in page
+    assert max(row["arm_periods"] for row in rows) >= 1e9
+    assert rows[-1]["code"] == 0

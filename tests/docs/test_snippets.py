@@ -17,6 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Creating scratch directories is 
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [page for page in sorted(DOCS.rglob("*.md")) if runnable(page.read_text(encoding="utf-8"))]
+WRITTEN_FROM_DATA = ("beyond-the-paper.md",)  # held by `test_beyond`
 WRITING = bool(os.environ.get("APPORTION_DOCS_WRITE"))
 
 POSTGRES = "postgresql://apportion@db.example.org/campaigns"
@@ -82,7 +83,7 @@ def test_pages_of_every_kind_have_something_to_run():
     for folder in ("tutorial", "how-to", "explanation"):
         pages = [page for page in (DOCS / folder).glob("*.md") if page.name != "index.md"]
         assert pages
-        assert [page.name for page in pages if page not in PAGES] == []
+        assert [page.name for page in pages if page not in PAGES and page.name not in WRITTEN_FROM_DATA] == []
 
 
 def test_blocks_are_found_with_their_titles_and_indents():

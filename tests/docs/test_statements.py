@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from apportion.studies.paper.errata import ERRATA
+
 ROOT = Path(__file__).parents[2]
 TEST = re.compile(r"`(tests/[\w/]+\.py::test_\w+)`")
 HOME = re.compile(r"`apportion(?:\.\w+)+`")
@@ -55,6 +57,23 @@ def test_all_that_the_theory_numbers_is_there():
     for name in sorted(set(re.findall(r"\b(?:Theorem|Lemma|Proposition) (?:[A-Z]\b|\d+)", page))):
         assert name in stated, f"{name} is used and not stated"
     assert len(THEORY) >= 30
+
+
+def errata_rows():
+    """The first cells of the table of errata of the page on the paper."""
+    table = read("paper.md").partition("\n## ")[0]
+    return [name for name in re.findall(r"^\| ([^|]+?) \| [^\n]+\|$", table, flags=re.MULTILINE) if name.strip("-")]
+
+
+def test_each_row_of_the_errata_is_in_the_report_with_its_test():
+    """Each with a number that shows it; several of the report may be one row here."""
+    rows, told = errata_rows(), {erratum.where.partition(",")[0] for erratum in ERRATA}
+    assert len(rows) >= 15
+    assert [name for name in rows if name not in told] == []
+    for erratum in ERRATA:
+        assert TEST.fullmatch(f"`{erratum.test}`"), erratum
+        file, _, name = erratum.test.partition("::")
+        assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), erratum.test
 
 
 def test_each_row_of_the_errata_is_told_below_the_table():

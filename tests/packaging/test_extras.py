@@ -12,8 +12,13 @@ import pytest
 
 import apportion as ap
 from apportion._common import optional
+from apportion.model.sums import MANY_ARMS
 
 ROOT = Path(__file__).parent.parent.parent
+NUMBA, PANDAS, SCIPY = (
+    f"needs {name}: pip install 'apportion[{extra}]'."
+    for name, extra in (("numba", "fast"), ("pandas", "lab"), ("scipy", "lab"))
+)
 ALL = [name for names in optional.EXTRAS.values() for name in names]
 
 # As if they were not installed: an import of one of them fails, and so does a search for it.
@@ -98,6 +103,16 @@ def command(names, *arguments):
             "PostgreSQL needs psycopg: pip install 'apportion[postgres]'.",
         ),
         (
+            "numba",
+            ("new", "many", "--arms", ",".join(f"arm {n}" for n in range(MANY_ARMS)), "--budget", "10"),
+            f"A split over {MANY_ARMS} arms or more ({MANY_ARMS} are given) {NUMBA}",
+        ),
+        (
+            "xarray",
+            ("simulate", str(ROOT / "examples" / "phase_transition.toml"), "--out", "x"),
+            "A simulation needs xarray: pip install 'apportion[lab]'.",
+        ),
+        (
             "distributed",
             ("simulate", str(ROOT / "examples" / "phase_transition.toml"), "--out", "x", "--cluster", "tcp://x:1"),
             "`--cluster` needs distributed: pip install 'apportion[cluster]'.",
@@ -114,11 +129,15 @@ def test_several_missing_packages_are_named_together():
     assert done.stderr == "The service needs uvicorn, jinja2 and plotly: pip install 'apportion[web]'.\n"
 
 
-def test_a_report_says_what_its_pictures_need():
+def test_a_report_without_matplotlib_has_all_but_the_pictures():
     campaign = ap.Campaign.create("ads", ("a", "b"), budget=10, b=0.75, sigma=1)
     campaign.record(campaign.split().ticket, {"a": 4.0, "b": 2.0})
     done = command(["matplotlib"], "report", "ads")
-    assert (done.returncode, done.stderr) == (2, "A picture needs matplotlib: pip install 'apportion[plot]'.\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    page = Path("ads.html").read_text(encoding="utf-8")
+    assert "No pictures. A picture needs matplotlib: pip install &#x27;apportion[plot]&#x27;." in page
+    assert "<svg" not in page
+    assert page.count("<table>") == 4
 
 
 def test_a_fit_without_matplotlib_does_all_but_the_picture():
@@ -147,6 +166,71 @@ except ImportError as error:
 """
     done = without(["matplotlib"], script)
     assert done.stdout == "True A picture needs matplotlib: pip install 'apportion[plot]'.\n", done.stderr
+
+
+LAB = "numba, scipy, pandas, xarray, h5netcdf and h5py: pip install 'apportion[lab]'."
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("ap.simulate(ap.Uniform(), WORLD, horizon=5, replications=3, seed=1)", f"A simulation needs {LAB}"),
+        ("ap.load_result('run.nc')", f"A stored result needs {LAB}"),
+        ("ap.theory.least_regret(WORLD, 10)", f"`least_regret` needs {LAB}"),
+        ("ap.Allocator(ap.Uniform(), ('a', 'b')).beliefs().to_pandas()", f"`to_pandas` {PANDAS}"),
+        ("ap.Allocator(ap.Uniform(), NAMES)", f"A split over {MANY_ARMS} arms or more (600 are given) {NUMBA}"),
+        ("ap.response.optimal_split([1.0] * 600, 0.5)", f"Compiled code {NUMBA}"),
+        (
+            "ap.theory.printed_elimination_regret([1, 0], 0.75, 10)",
+            f"The exact regret of the printed algorithm {SCIPY}",
+        ),
+    ],
+)
+def test_python_names_the_extra_of_the_laboratory(code, sentence):
+    script = f"""
+import apportion as ap
+WORLD, NAMES = ap.Instance((1, 0), 0.75), [f"arm {{n}}" for n in range(600)]
+try:
+    {code}
+except ap.ApportionError as error:
+    print(error)
+"""
+    done = without(optional.EXTRAS["lab"], script)
+    assert done.stdout == sentence + "\n", done.stderr
+
+
+def test_an_arm_too_many_for_plain_python_changes_nothing():
+    script = f"""
+import apportion as ap
+allocator = ap.Allocator(ap.Odds(b=0.75), [f"arm {{n}}" for n in range({MANY_ARMS} - 1)], seed=1)
+before = allocator.to_json()
+try:
+    allocator.add_arm("one more")
+except ap.ApportionError as error:
+    print(error)
+print(allocator.to_json() == before, round(sum(allocator.ask(10.0).amounts.values()), 9))
+"""
+    done = without(optional.EXTRAS["fast"], script)
+    sentence = f"A split over {MANY_ARMS} arms or more ({MANY_ARMS} are given) {NUMBA}"
+    assert done.stdout == f"{sentence}\nTrue 10.0\n", done.stderr
+
+
+def test_packages_of_the_laboratory_are_imported_where_they_are_used():
+    """No module imports one of them by being imported, but the one that makes machine code."""
+    script = """
+import importlib, pkgutil
+import apportion
+found = []
+for module in pkgutil.walk_packages(apportion.__path__, "apportion."):
+    if not module.name.endswith("__main__") and ".migrations." not in module.name:
+        try:
+            importlib.import_module(module.name)
+        except ModuleNotFoundError as error:
+            found.append(module.name)
+print(found)
+"""
+    done = without((*optional.EXTRAS["lab"], "llvmlite"), script)
+    assert done.stdout == "['apportion._common.machine_code']\n", done.stderr
 
 
 def test_a_client_says_what_it_needs():
@@ -193,7 +277,13 @@ def test_without_any_extra_the_rest_works():
         ("new", "ads", "--arms", "a,b", "--budget", "10"),
         ("split", "ads"),
         ("record", "ads", "a=4", "b=2"),
+        ("status", "ads"),
+        ("plan", "ads"),
+        ("forecast", "ads", "--worlds", "4"),
+        ("report", "ads"),
+        ("fit", "history.csv"),
         ("check", "ads"),
+        ("doctor",),
     ):
         done = command(ALL, *arguments)
         assert (done.returncode, done.stderr) == (0, ""), arguments
@@ -213,3 +303,12 @@ def test_the_extras_are_those_of_the_package():
         brought = {"sklearn" if name == "scikit_learn" else name for name in brought}  # as it is imported
         assert brought - {"httptools", "uvloop"} == set(names), extra  # these two only make the service quicker
     assert set(optional.PURPOSES) == set(optional.EXTRAS) <= set(declared)
+
+
+def test_the_page_about_installing_names_every_extra():
+    page = (ROOT / "docs" / "how-to" / "install.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    assert {name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])} == {*optional.EXTRAS, "all"}
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    (everything,) = declared["all"]
+    assert set(re.split(r"[\[\],]", everything)[1:-1]) == set(optional.EXTRAS) - {"fast"}  # which is in `lab`

@@ -145,9 +145,10 @@ def test_the_sdist_holds_the_tree_and_nothing_stray(unpacked):
     assert folders <= tops
     files = {"pyproject.toml", "Makefile", "constraints.txt", "mkdocs.yml", "README.md", "CHANGELOG.md", "LICENSE"}
     assert files <= tops
-    assert {"CITATION.cff", "CONTRIBUTING.md"} <= tops
+    assert {"CITATION.cff", "CONTRIBUTING.md", "SECURITY.md"} <= tops
     docker = {"Dockerfile", "compose.yaml", ".dockerignore"}
-    assert tops <= folders | files | docker | {"CITATION.cff", "CONTRIBUTING.md", ".gitignore", "PKG-INFO"}
+    about = {"CITATION.cff", "CONTRIBUTING.md", "SECURITY.md", ".gitignore", "PKG-INFO"}
+    assert tops <= folders | files | docker | about
     allowed = {
         ".py", ".md", ".toml", ".txt", ".html", ".css", ".js", ".svg", ".png", ".json", ".csv", ".sqlite", ".mako",
         ".typed", ".yml", ".yaml", ".sh", "",
