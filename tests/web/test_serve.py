@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -399,7 +400,7 @@ from apportion.campaigns.campaign import Campaign
 from apportion.web import serve
 serve.SHUTDOWN_SECONDS = serve.CUT_OFF_SECONDS = 1
 
-def check(self, repair=False):
+def check(self, **how):
     print("begun", flush=True)
     ends = time.monotonic() + 600
     while time.monotonic() < ends:
@@ -418,6 +419,7 @@ def test_a_read_that_takes_long_does_not_keep_the_service_from_ending(sqlite):
             url = urlsplit(process.stdout.readline().strip())
             wire = http.client.HTTPConnection(url.hostname, url.port, timeout=PATIENCE)
             wire.request("GET", "/api/v1/campaigns/ads/check")
+            assert select.select([process.stdout], [], [], PATIENCE)[0], "it has not begun"
             assert process.stdout.readline() == "begun\n"
             process.send_signal(signal.SIGTERM)
             assert process.wait(PATIENCE) == 0
