@@ -263,3 +263,6 @@ def test_a_driver_that_quotes_a_secret_is_masked():
     sentence = explain_error(url, OSError(f"bad {SECRET} and {SECRET}2"))
     assert SECRET not in sentence
     assert display_url(url) == "postgresql://me:***@host/x"
+    url = database_url(f"postgresql://me@host/x?sslmode=require&options=-c%20app.code%3D{SECRET}")
+    assert SECRET not in explain_error(url, OSError(f"bad -c app.code={SECRET}"))
+    assert display_url(url) == "postgresql://me@host/x?sslmode=require"

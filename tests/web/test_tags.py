@@ -41,16 +41,23 @@ def test_a_write_that_expects_what_is_no_more_is_refused(client):
         ("POST", f"{ADS}/splits", {}),
         ("PATCH", f"{ADS}/settings", {"budget": 11}),
         ("POST", f"{ADS}/splits/1/outcomes", {"outcomes": {"a": 1.0}}),
+        ("POST", f"{ADS}/clone", {"name": "copy"}),
     ):
         answer = client.request(method, where, json=body, headers={"If-Match": tag})
         assert (answer.status_code, answer.json()["error"]) == (412, "ChangedSince")
     assert client.get(ADS).headers["etag"] == before
     assert client.get(ADS).json()["settings"]["budget"] == 10
+    assert client.get("/api/v1/campaigns/copy").status_code == 404
     for form in ("{}", "*", '"other", {}'):
         before = client.get(ADS).headers["etag"]
         assert client.post(f"{ADS}/splits", headers={"If-Match": form.format(before)}).status_code == 201
     done = client.post(f"{ADS}/splits", headers={"If-Match": tag, "Idempotency-Key": "k"})
     assert done.json()["ticket"] == 1  # it was done when that was so
+    for expected in (client.get(ADS).headers["etag"], tag):  # and so is a copy that is asked for again
+        copied = client.post(
+            f"{ADS}/clone", json={"name": "copy"}, headers={"If-Match": expected, "Idempotency-Key": "c"}
+        )
+        assert (copied.status_code, copied.json()["campaign"]) == (201, "copy")
 
 
 @pytest.mark.parametrize("seed", [2**53 + 1, 2**63])

@@ -8,7 +8,7 @@ from apportion._common import validation
 from apportion.allocation.saved_state import fresh_seed
 from apportion.campaigns.creation import add_campaign, campaign_name
 from apportion.campaigns.events import new_event
-from apportion.campaigns.transactions import find_done, request_digest, write_key
+from apportion.campaigns.transactions import find_done, request_digest, require_expected, write_key
 from apportion.errors import Conflict, InvalidValue
 
 if TYPE_CHECKING:
@@ -55,8 +55,10 @@ def clone(campaign: Campaign, name: str, history: bool, key: str | None) -> int:
     events.append(new_event(len(events) + 1, "cloned", payload, key=key))
     store = campaign.transactions.store
     try:
+        with store.reading() as session:  # after the events were read: what is expected is what was copied
+            require_expected(session, campaign.transactions.campaign)
         return add_campaign(store, title, events)
-    except Conflict:
+    except Conflict:  # was it done before?
         with store.reading() as session:
             known = session.find_campaign(title)
             if known is None or find_done(session, known, key, "cloned", None, request) is None:

@@ -97,10 +97,11 @@ class Transaction:
 
     def require_expected(self) -> None:
         """`ChangedSince` where the campaign is not as whoever writes expects it (`expect`)."""
-        tags = _expected.get()
-        if tags is not None and self.session.head(self._campaign).tag not in tags:
+        try:
+            require_expected(self.session, self._campaign)
+        except ChangedSince:
             self.stale = True  # the state may hold what is refused here
-            raise ChangedSince("The campaign has changed since: look at it again, and send what is still right.")
+            raise
 
     def done_before(self, key: str | None, kind: str, ticket: int | None = None, **request: Any) -> Event | None:
         """`find_done`; what is asked for here goes with the event that is appended under the key."""
@@ -321,6 +322,13 @@ class Transactions:
 
     def _history(self, session: Session) -> Callable[[int, int], list[Event]]:
         return lambda ticket, upto: session.events_of_ticket(self.campaign, ticket, upto)
+
+
+def require_expected(session: Session, campaign: int) -> None:
+    """`ChangedSince` where a campaign is not as whoever writes expects it (`expect`)."""
+    tags = _expected.get()
+    if tags is not None and session.head(campaign).tag not in tags:
+        raise ChangedSince("The campaign has changed since: look at it again, and send what is still right.")
 
 
 def find_done(

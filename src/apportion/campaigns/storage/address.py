@@ -18,6 +18,10 @@ Address = str | os.PathLike[str] | None
 
 VARIABLE = "APPORTION_DB"
 
+# The options of a PostgreSQL address that say where and how to connect, and nothing secret.
+_HARMLESS = {"host", "hostaddr", "port", "dbname", "user", "sslmode", "connect_timeout", "application_name",
+             "client_encoding", "target_session_attrs"}  # fmt: skip
+
 LOCK_TIMEOUT_SECONDS = 60.0  # how long a writer waits for another program to let go of the database
 
 
@@ -84,7 +88,8 @@ def display_url(url: URL) -> str:
 
 
 def _is_secret(option: str) -> bool:
-    return any(word in option.lower() for word in ("pass", "secret", "token", "key"))
+    # Any other option may hold what nobody should read: `options` sets anything on the server.
+    return option.lower() not in _HARMLESS
 
 
 def has_secret(url: URL) -> bool:
@@ -93,7 +98,7 @@ def has_secret(url: URL) -> bool:
 
 
 def secrets_of(url: URL) -> tuple[str, ...]:
-    """The passwords in an address: before the host, or among its options."""
+    """What must not be shown of an address: the password before the host, and what may be secret of its options."""
     options = [value for name, value in url.query.items() if _is_secret(name)]
     given = (str(url.password) if url.password is not None else "", *(str(value) for value in options))
     return tuple(value for value in given if value)
