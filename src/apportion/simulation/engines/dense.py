@@ -70,15 +70,19 @@ def play(policy: Any, sums: Any, memory: Any, environment: Any, schedule: Any, g
 
 @kernel
 def play_block(
-    policy: Any, state: Any, memory: Any, environment: Any, schedule: Any, own: Any, common: Any, traces: Any
-) -> None:
-    """`play` for each stream of `own`; `memory` and `traces` have a row per run. `common` as in `Dense.run`."""
-    noise = own if common is None else common
-    generators = Generators(own.generator, noise.generator, common is not None)
+    policy: Any, state: Any, memory: Any, environment: Any, schedule: Any, own: Any, noise: Any, common: bool,
+    traces: Any,
+) -> None:  # fmt: skip
+    """`play` for each stream of `own`; `memory` and `traces` have a row per run.
+
+    The streams of `noise` are those of `own` unless they are `common` to several policies: one kind of argument
+    either way, so that one machine code does for both.
+    """
+    generators = Generators(own.generator, noise.generator, common)
     for run in range(len(own.seeds)):
         restart(own.generator, own.state, own.seeds[run])
-        if common is not None:
-            restart(common.generator, common.state, common.seeds[run])
+        if common:
+            restart(noise.generator, noise.state, noise.seeds[run])
         reset(state, memory[run])
         for index in range(len(environment.state)):
             environment.state[index] = environment.initial_state[index]
@@ -110,5 +114,8 @@ class Dense:
             return memory
         state = policy_state(self._policy, self._arms)
         with np.errstate(all="ignore"):
-            self._play(self._prepared, state, memory, self._environment, self._schedule, own, common, traces)
+            self._play(
+                self._prepared, state, memory, self._environment, self._schedule, own,
+                own if common is None else common, common is not None, traces,
+            )  # fmt: skip
         return memory
