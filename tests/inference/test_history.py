@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import apportion as ap
+from apportion._common.dates import parse_date
 from apportion._common.tables import FileContent
 from apportion.inference.history import read_history
 
@@ -110,6 +111,47 @@ def test_the_column_tells_the_day_from_the_month(rows, dates):
     found = read("".join(f"{day},a,1,1\n" for day in rows))
     assert [line.date for line in found.observations] == dates
     assert (found.moments is not None) == ("/" not in dates[0])
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "January 5, 2026", "Jan 5 2026", "5 Jan 2026", "5-Jan-26", "Monday, 5 January 2026", "Mon Jan 5th, 2026",
+        "05.01.26",        "5. Januar 2026", "Mo. 5. Jan. 2026", "5 janvier 2026", "5/ene/2026",
+    ],
+)  # fmt: skip
+def test_dates_with_the_name_of_a_month(written):
+    found = read(f'"{written}",a,1,1\n2026-01-04,a,2,3\n')
+    assert [line.date for line in found.observations] == ["2026-01-04", "2026-01-05"]
+
+
+def test_months_in_four_languages_and_what_is_only_a_name():
+    texts = ("März 2026", "mars 2026", "Mar 2026", "marzo 2026", "AOÛT 2026", "Dez 2026", "May 2026")
+    assert [parse_date(text).month for text in texts] == [3, 3, 3, 3, 8, 12, 5]
+    for name in (
+        "week 3",
+        "Jui 2026",
+        "Ma 2026",
+        "Sales Jan 5, 2026",
+        "Jan-26",
+        "period 5 2026",
+        "Mayor 2026",
+        "q1 2026",
+    ):
+        assert parse_date(name) is None
+    with pytest.raises(ap.InvalidValue, match=r"Row 2: the date must be a date that exists; got '30 Feb 2026'"):
+        read("30 Feb 2026,a,1,1\n")
+
+
+def test_subtotals_and_captions_are_left_out():
+    found = read(
+        "Week 1,,,\n2026-01-01,a,10,1\n2026-01-01,Total Wine,4,2\n"
+        "Total January:,,14,3\nGesamt 1.1.,,14,3\n,Summe a,10,1\n"
+    )
+    assert lines(found) == [("2026-01-01", "a", 10.0, 1.0), ("2026-01-01", "Total Wine", 4.0, 2.0)]
+    assert found.summary.sentences() == (
+        "3 rows of totals were left out.", "1 row with neither arm nor numbers was left out.",
+    )  # fmt: skip
 
 
 TEXT = "Datum;Kanal;Kosten;Umsatz\n01.02.2026;Außen;1.200,50 €;5%\n02.02.2026;Außen;€ 900;7\n"

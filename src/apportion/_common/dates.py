@@ -1,6 +1,7 @@
 """The dates of a history: which of them are dates, in which order the periods were, and days as weeks or months."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -11,13 +12,30 @@ from apportion._common import validation
 from apportion.errors import InvalidValue
 
 # What is written like this is meant as a date, and must be one: 2026-02-28, with a time or without; 2026-W09;
-# 2026-02; 2026/2/28; 28.2.2026. Of 2/3/2026 and 2-3-2026 the others in the column tell the month from the day.
+# 2026-02; 2026/2/28; 28.2.2026 or 28.2.26. Of 2/3/2026 and 2-3-2026 the others in the column tell the month from the
+# day. Where the month has a name: 28 Feb 2026, February 28th, 2026, Sat 28-Feb-26, 28. Februar 2026, Feb 2026.
 _WRITTEN_AS_DATE = re.compile(
     r"(?P<iso>\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:.*)?|\d{4}-W\d{2}(?:-\d)?)"
     r"|(?P<month>\d{4}-(?:0[1-9]|1[0-2]))"  # not 2026-13, which may be a week
     r"|(?P<slash_year>\d{4})/(?P<slash_month>\d{1,2})/(?P<slash_day>\d{1,2})"
-    r"|(?P<dot_day>\d{1,2})\.(?P<dot_month>\d{1,2})\.(?P<dot_year>\d{4})"
+    r"|(?P<dot_day>\d{1,2})\.(?P<dot_month>\d{1,2})\.(?P<dot_year>\d{4}|\d{2})"
 )
+_WITH_MONTH_NAME = re.compile(
+    r"(?:(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?|(?:mon|diens|donners|frei|sams|sonn)tag"
+    r"|mittwoch|mo|di|mi|do|fr|sa|so)[.,]*\s+)?(?:"
+    r"(?P<day>\d{1,2})(?:\.|st|nd|rd|th)?[\s/-]*(?P<month>[^\W\d_]{3,10})[.,]?[\s/-]*(?P<year>\d{4}|\d{2})"
+    r"|(?P<month_first>[^\W\d_]{3,10})\.?\s+(?:(?P<day_after>\d{1,2})(?:st|nd|rd|th)?(?:,\s*|\s+))?(?P<year_after>\d{4})"
+    r")",
+    re.IGNORECASE,
+)
+_MONTHS = (
+    ("january", "januar", "janvier", "enero"), ("february", "februar", "fevrier", "febrero"),
+    ("march", "marz", "maerz", "mars", "marzo"), ("april", "avril", "abril"), ("may", "mai", "mayo"),
+    ("june", "juni", "juin", "junio"), ("july", "juli", "juillet", "julio"), ("august", "aout", "agosto"),
+    ("september", "septembre", "septiembre"), ("october", "oktober", "octobre", "octubre"),
+    ("november", "novembre", "noviembre"), ("december", "dezember", "decembre", "diciembre"),
+)  # fmt: skip
+"""In English, German, French and Spanish, without accents; also their beginnings, from three letters on."""
 _DAY_OR_MONTH_FIRST = re.compile(r"(\d{1,2})([/-])(\d{1,2})\2(\d{4})")
 
 LONGEST_DATE = 40  # the characters of a date or of the name of a period
@@ -35,6 +53,8 @@ def parse_date(text: str, day_first: bool | None = None) -> datetime | None:
 
     >>> parse_date("2026-01-31") == parse_date("31.1.2026") == parse_date("1/31/2026", False), parse_date("week 3")
     (True, None)
+    >>> parse_date("January 31, 2026") == parse_date("31-Jan-26") == parse_date("31. Januar 2026") != None
+    True
     >>> parse_date("2026-02-30")
     Traceback (most recent call last):
     ...
@@ -47,7 +67,10 @@ def parse_date(text: str, day_first: bool | None = None) -> datetime | None:
             day, month = (two[1], two[3]) if day_first else (two[3], two[1])
             value = datetime(int(two[4]), int(month), int(day))
         elif found is None:
-            return None
+            named = _with_month_name(text)
+            if named is None:
+                return None
+            value = named
         elif found["iso"]:
             value = datetime.fromisoformat(text)
         elif found["month"]:
@@ -55,10 +78,31 @@ def parse_date(text: str, day_first: bool | None = None) -> datetime | None:
         elif found["slash_year"]:
             value = datetime(int(found["slash_year"]), int(found["slash_month"]), int(found["slash_day"]))
         else:
-            value = datetime(int(found["dot_year"]), int(found["dot_month"]), int(found["dot_day"]))
+            value = datetime(_year(found["dot_year"]), int(found["dot_month"]), int(found["dot_day"]))
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
     except (ValueError, OverflowError):
         raise InvalidValue(f"the date must be a date that exists; got {text[:50]!r}.") from None
+
+
+def _with_month_name(text: str) -> datetime | None:
+    """28 Feb 2026 and the like; the first of the month where there is no day; None for other texts."""
+    found = _WITH_MONTH_NAME.fullmatch(text)
+    if found is None:
+        return None
+    name = unicodedata.normalize("NFKD", found["month"] or found["month_first"]).encode("ascii", "ignore").decode()
+    months = [
+        number for number, names in enumerate(_MONTHS, 1) if any(each.startswith(name.lower()) for each in names)
+    ]
+    if len(months) != 1 or len(name) < 3:
+        return None
+    return datetime(
+        _year(found["year"] or found["year_after"]), months[0], int(found["day"] or found["day_after"] or 1)
+    )
+
+
+def _year(digits: str) -> int:
+    """A year; of two digits one of this century."""
+    return int(digits) + (2000 if len(digits) == 2 else 0)
 
 
 def day_comes_first(texts: Iterable[str]) -> bool | None:
@@ -78,6 +122,12 @@ def day_comes_first(texts: Iterable[str]) -> bool | None:
 def is_day_or_month_first(text: str) -> bool:
     """Whether a text is written as 2/3/2026, which needs others to be read."""
     return _DAY_OR_MONTH_FIRST.fullmatch(text) is not None
+
+
+def has_one_reading(text: str) -> bool:
+    """Whether a date is written in figures that stand for nothing else, so that it may be kept as it is."""
+    found = _WRITTEN_AS_DATE.fullmatch(text)
+    return found is not None and len(found["dot_year"] or "2026") == 4
 
 
 def period_start(moment: datetime, period: str) -> date:

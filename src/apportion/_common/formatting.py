@@ -200,7 +200,7 @@ def column_cells(values: Sequence[float | None]) -> list[str]:
     >>> column_cells([12.5, -0.001])
     ['12.50', '>-0.01']
     """
-    sizes = [abs(value) for value in values if value is not None and math.isfinite(value)]
+    sizes = [abs(float(value)) for value in values if value is not None and math.isfinite(value)]
     largest = max(sizes, default=0.0)
     if all(size.is_integer() for size in sizes) or not SMALLEST_ROUNDED <= largest < LARGEST_SHOWN:
         return [readable(value) for value in values]

@@ -14,6 +14,7 @@ from apportion.errors import ApportionError, InvalidValue
 MOST_BYTES = 300_000_000
 MOST_ROWS = 1_100_000
 MOST_COLUMNS = 2_000
+MOST_CELLS = 20_000_000  # of all sheets that are read, empty ones before the last of a row too
 
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 
@@ -44,7 +45,7 @@ def read_workbook(file: FileContent, sheet: str | int | None, wanted: Sequence[s
             warnings.simplefilter("ignore")  # about formats and pictures, which are not read
             book = openpyxl.load_workbook(io.BytesIO(file.content), read_only=True, data_only=True)
             try:
-                return _chosen(book, file.name, sheet, wanted)
+                return _chosen(_Sheets(book, file.name), sheet, wanted)
             finally:
                 book.close()
     except ApportionError:
@@ -55,18 +56,56 @@ def read_workbook(file: FileContent, sheet: str | int | None, wanted: Sequence[s
         ) from error
 
 
-def _chosen(book: Any, file: str, sheet: str | int | None, wanted: Sequence[str]) -> Table:
-    names = tuple(each.title for each in book.worksheets)
+class _Sheets:
+    """The sheets of an open workbook, and how much of it was read: one sheet can be there under many names."""
+
+    def __init__(self, book: Any, file: str) -> None:
+        self.file = file
+        self.names = tuple(each.title for each in book.worksheets)
+        self._book = book
+        self.too_large = False
+        self._cells = self._characters = 0
+
+    def table(self, name: str) -> Table:
+        """What is on the sheet of that name."""
+        sheet = next(each for each in self._book.worksheets if each.title == name)
+        sheet.reset_dimensions()  # what the file says of its size is often wrong
+        found = from_rows(self._numbered(sheet, name), self.file, ragged=True)
+        return found._replace(sheet=name, sheets=self.names)
+
+    def _numbered(self, sheet: Any, name: str) -> Iterator[tuple[int, list[Cell]]]:
+        for number, values in enumerate(sheet.iter_rows(values_only=True), 1):
+            cells = [as_cell(value) for value in values]
+            self._cells += len(cells)
+            self._characters += sum(len(cell) for cell in cells if isinstance(cell, str))
+            # A text that stands in the file once can be in every cell.
+            self.too_large = (
+                number > MOST_ROWS
+                or len(values) > MOST_COLUMNS
+                or self._cells > MOST_CELLS
+                or self._characters > MOST_BYTES
+            )
+            if self.too_large:
+                raise InvalidValue(f"The sheet {name!r} of {self.file!r} is too large.")
+            while cells and cells[-1] == "":
+                cells.pop()
+            yield number, cells
+
+
+def _chosen(sheets: _Sheets, sheet: str | int | None, wanted: Sequence[str]) -> Table:
+    file, names = sheets.file, sheets.names
     if not names:
         raise InvalidValue(f"The workbook {file!r} has no sheets.")
     if sheet not in (None, ""):
-        return _sheet(book, file, _named(names, sheet), names)
+        return sheets.table(_named(names, sheet))
     first: Table | None = None
     for name in names:
         try:
-            table = _sheet(book, file, name, names)
-        except InvalidValue:  # empty
-            continue
+            table = sheets.table(name)
+        except InvalidValue:
+            if sheets.too_large:
+                raise
+            continue  # it is empty
         if all(column_index(table.header, column) is not None for column in wanted):
             return table
         first = first or table
@@ -85,36 +124,44 @@ def _named(names: tuple[str, ...], sheet: Any) -> str:
     return names[index]
 
 
-def _sheet(book: Any, file: str, name: str, names: tuple[str, ...]) -> Table:
-    sheet = next(each for each in book.worksheets if each.title == name)
-    sheet.reset_dimensions()  # what the file says of its size is often wrong
-
-    def numbered() -> Iterator[tuple[int, list[Cell]]]:
-        for number, values in enumerate(sheet.iter_rows(values_only=True), 1):
-            if number > MOST_ROWS or len(values) > MOST_COLUMNS:
-                raise InvalidValue(f"The sheet {name!r} of {file!r} is too large.")
-            yield number, [as_cell(value) for value in values]
-
-    return from_rows(numbered(), file, ragged=True)._replace(sheet=name, sheets=names)
-
-
 def read_parquet(file: FileContent) -> Table:
-    """The table in a Parquet file; its rows are counted from 1."""
+    """The table in a Parquet file; its rows are counted from 1. Columns of lists or records are left out."""
     optional.require("parquet", f"The Parquet file {file.name!r}")
-    from pyarrow import parquet
+    from pyarrow import parquet, types
 
     try:
         source = parquet.ParquetFile(io.BytesIO(file.content))
-        shape = source.metadata
+        shape, schema = source.metadata, source.schema
+        rows, columns = shape.num_rows, [schema.column(number) for number in range(shape.num_columns)]
         size = sum(shape.row_group(number).total_byte_size for number in range(shape.num_row_groups))
-        if shape.num_rows > MOST_ROWS or shape.num_columns > MOST_COLUMNS or size > MOST_BYTES:
+        widest = max((column.length for column in columns), default=0)  # of values that all have one length
+        if (
+            rows > MOST_ROWS
+            or len(columns) > MOST_COLUMNS
+            or rows * len(columns) > MOST_CELLS
+            or max(size, rows * widest) > MOST_BYTES
+        ):
             raise InvalidValue(f"The Parquet file {file.name!r} is too large.")
-        found = source.read()
-        columns = [[as_cell(value) for value in column.to_pylist()] for column in found.columns]
+        flat = [field.name for field in source.schema_arrow if not types.is_nested(field.type)]
+        # A text that stands in the file once can be in every row: it is kept once here, too.
+        texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+        found = parquet.ParquetFile(io.BytesIO(file.content), read_dictionary=texts).read(columns=flat)
+        cells = [_cells(column) for column in found.columns]
     except ApportionError:
         raise
     except Exception as error:  # whatever a damaged file makes the package raise
         raise InvalidValue(f"The file {file.name!r} cannot be read as Parquet; it may be damaged.") from error
-    rows = [list(cells) for cells in zip(*columns)]
-    kept = [number for number, cells in enumerate(rows, 1) if any(cell != "" for cell in cells)]
-    return Table(file.name, tuple(found.column_names), [rows[number - 1] for number in kept], kept, header_line=0)
+    lines = [list(row) for row in zip(*cells)]
+    kept = [number for number, row in enumerate(lines, 1) if any(cell != "" for cell in row)]
+    return Table(file.name, tuple(found.column_names), [lines[number - 1] for number in kept], kept, header_line=0)
+
+
+def _cells(column: Any) -> list[Cell]:
+    found: list[Cell] = []
+    for chunk in column.chunks:
+        if hasattr(chunk, "dictionary"):
+            values = [as_cell(value) for value in chunk.dictionary.to_pylist()]
+            found += ("" if index is None else values[index] for index in chunk.indices.to_pylist())
+        else:
+            found += map(as_cell, chunk.to_pylist())
+    return found

@@ -108,15 +108,16 @@ class _Reader:
         self.marks = parsing.decimal_marks(texts, decimal)
         self.counts: dict[str, Any] = {
             "rows": len(columns.arms), "without_spend": 0, "totals": 0, "left_out": 0, "unspent": 0, "joined": 0,
-            "without_outcome": 0,
+            "without_outcome": 0, "captions": 0,
         }  # fmt: skip
 
     def read(self) -> Reading:
         columns = self.columns
         arms = [tables.unescaped(_text(cell)) for cell in columns.arms]
         days = None if columns.dates is None else [_text(cell) for cell in columns.dates]
-        used = [index for index, arm in enumerate(arms) if days is None or not _is_total(arm, days[index])]
-        self.counts["totals"] = len(arms) - len(used)
+        named = [index for index, arm in enumerate(arms) if days is None or not _is_total(arm, days[index])]
+        used = [index for index in named if arms[index] or not self._says_nothing(index)]
+        self.counts |= {"totals": len(arms) - len(named), "captions": len(named) - len(used)}
         keys, labels, moments = self._periods(days, used)
         groups: dict[tuple[Any, str], _Group] = {}
         for index in used:
@@ -131,6 +132,10 @@ class _Reader:
                 self._add(groups, (key, arm), row, amount, outcome)
         self.faults.refuse()
         return self._summed(groups, labels, moments)
+
+    def _says_nothing(self, index: int) -> bool:
+        """Whether a row has neither an amount nor an outcome: a caption, where it has no arm."""
+        return not _text(self.columns.amounts[index]).strip() and not _text(self.columns.outcomes[index]).strip()
 
     # Dates
 
@@ -173,7 +178,7 @@ class _Reader:
             key = moment if self.period is None else dates.period_start(moment, self.period)
             keys[index] = key
             if key not in labels:
-                clear = self.period is None and not dates.is_day_or_month_first(day)
+                clear = self.period is None and dates.has_one_reading(day)
                 labels[key] = day if clear else key.date().isoformat() if isinstance(key, datetime) else str(key)
                 moments[labels[key]] = moment if clear else dates.parse_date(labels[key]) or moment
         days_seen = [moment.date() for moment in moments.values()]
@@ -298,6 +303,11 @@ def _shown(cell: Cell) -> str:
 
 
 def _is_total(arm: str, day: str) -> bool:
-    """A row of totals: called so, where the arm or the date is, and the other is empty or called so too."""
+    """A row of totals: called so, where the arm or the date is, and the other is empty or called so too.
+
+    "Total January" is one where the other is empty: with a date it may be an arm of that name.
+    """
     names = {arm.rstrip(": ").casefold(), day.rstrip(": ").casefold()}
+    if "" in names and names != {""}:
+        names = {max(names).partition(" ")[0].rstrip(":"), ""}
     return names <= {*_TOTALS, ""} and names != {""}

@@ -38,6 +38,8 @@ class Summary(NamedTuple):
     """Rows without an outcome, left out of sums that have one, and what was spent in them."""
     totals: int = 0
     """Rows of totals."""
+    captions: int = 0
+    """Rows without an arm, an amount and an outcome."""
     missing: int = 0
     step: str = "day"
     """How many days (weeks, months) between the first and the last have no row."""
@@ -68,6 +70,8 @@ class Summary(NamedTuple):
              f"Rows of one {unit} and arm were summed: {self.summed + self.observations:,} rows became "
              f"{self.observations:,}."),
             (self.totals, f"{counted(self.totals, 'row')} of totals {_was(self.totals)} left out."),
+            (self.captions,
+             f"{counted(self.captions, 'row')} with neither arm nor numbers {_was(self.captions)} left out."),
             (self.without_spend,
              f"{counted(self.without_spend, 'row')} without spend: the arm got nothing then."),
             (self.unspent,
