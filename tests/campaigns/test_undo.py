@@ -163,6 +163,35 @@ def test_an_import_is_undone_with_the_arms_that_only_it_used(ads, sqlite, tmp_pa
 # The campaign as a whole
 
 
+def test_after_an_import_is_undone_the_first_results_are_believed_no_more_than_anywhere(sqlite, tmp_path):
+    """An arm that had luck once was the best "by more than 99.9%", as the noise that was learned had gone, too."""
+    rng, path = np.random.default_rng(5), tmp_path / "past.csv"
+    rows = [
+        f"2026-01-{day:02d},{arm},{rng.integers(50, 90)},{rng.integers(60, 120)}"
+        for day in range(1, 11)
+        for arm in ARMS
+    ]
+    path.write_text("date,arm,amount,outcome\n" + "\n".join(rows))
+    undone = ap.Campaign.create("undone", ARMS, budget=100, seed=7, db=sqlite)
+    undone.import_history(path)
+    fresh = ap.Campaign.create("fresh", ARMS, budget=100, seed=7, db=sqlite)
+    ticket = undone.split().ticket
+    fresh.split()
+    results, spent = {"search": 60.0, "social": 320.0}, {"search": 60.0, "social": 40.0}
+    undone.record(ticket, results, spent)
+    assert undone.undo_import().tickets == 10
+    assert (undone.status().splits, undone.status().cancelled) == (1, 10)
+    fresh.record(1, results, spent)
+    for campaign in (undone, fresh):
+        belief = campaign.status().beliefs["social"]
+        assert 0.5 < belief.probability_best < 0.95
+        assert belief.low < 60 / 60 < belief.high
+    undone.amend(ticket, {"social": None})
+    undone.amend(ticket, {"search": None})
+    assert "No results yet: the first splits are as even as the bounds allow." in undone.status().notes
+    assert undone.check().ok
+
+
 def test_a_campaign_is_renamed_and_whoever_has_it_open_goes_on(ads, sqlite):
     begun(sqlite, "taken")
     ads.split()

@@ -31,6 +31,7 @@ from apportion.model.exact_sums import Statistics
 from apportion.model.sums import Grid, no_sums, observe_grid
 from apportion.policies.contract import Period, decide_now
 from apportion.studies.concave.scores import scores
+from apportion.studies.concave.swings import mean_swing
 from apportion.studies.concave.worlds import CAPPED, Case, Recipe
 from apportion.studies.leaderboard.suite import SUITE
 
@@ -275,6 +276,32 @@ def test_what_is_learned_does_not_depend_on_when_outcomes_come_or_on_what_was_co
     assert np.isnan(plain.sums().means[3:]).all()
 
 
+@pytest.mark.parametrize("gone", [1, 10, 12, 40, 500])
+def test_what_was_taken_back_leaves_no_law_behind(gone):
+    """An import that is undone, and then some outcomes: believed as if they were the first, one after the other."""
+    amounts, outcomes = history(0.6, periods=gone + 8, c=1.0)
+    past, fresh = (LearnedPast(3, Learning(GRID)) for _ in range(2))
+    for period in range(1, gone + 1):
+        past.advance()
+        past.update(amounts[period - 1], outcomes[period - 1])
+    past.sums()
+    for period in range(1, gone + 1):
+        past.revert(amounts[period - 1], outcomes[period - 1], period)
+    assert same(past.sums(), fresh.sums())
+    for row, result in zip(amounts[gone:], outcomes[gone:]):
+        for each in (past, fresh):
+            each.advance()
+            each.update(row, result)
+        # Not the same: more time has passed, in which means may have moved. But no surer than that.
+        assert past.sums().means == pytest.approx(fresh.sums().means, rel=0.1)
+        ratio = past.sums().sigma / fresh.sums().sigma
+        assert ratio.min() > 1 / 2.5
+        assert ratio.max() < 2.5
+        assert (past.sums().variances > fresh.sums().variances / 10).all()
+    saved = LearnedPast.from_dict(json.loads(json.dumps(past.to_dict())))
+    assert same(saved.sums(), past.sums())
+
+
 def test_a_world_that_moves_is_told_from_one_that_stands_still():
     """Means that turn round every 60 periods, a season of all arms, and neither; seeds are fixed."""
     rng = np.random.default_rng(8)
@@ -364,17 +391,11 @@ def test_it_pools_below_one_half_and_divides_above(b):
      (1.0, 0.4, 10, 0.1)],
 )  # fmt: skip
 def test_after_fifty_periods_a_split_is_nearly_that_of_the_period_before(c, b, arms, most):
-    """Half of Σ|A_t − A_(t−1)| in the mean over periods 50 to 200 and 20 runs; its standard error is 0.012 at most.
+    """In the mean of 20 runs; the standard error is 0.012 at most.
 
     Where it pools ten arms, each is tried by itself, which is a change of the whole split.
     """
-    world = ap.Instance(tuple(np.linspace(1.0, 0.4, arms)), b=b, sigma=0.3, c=c)
-    found = ap.simulate(
-        ap.Auto(), world, horizon=200, replications=20, seed=3, record=["shares"], periods=list(range(50, 201)),
-        progress=False,
-    )  # fmt: skip
-    shares = found.dataset.shares.isel(policy=0, instance=0).transpose("replication", "period", "arm").values
-    assert 0.5 * np.abs(np.diff(shares, axis=1)).sum(axis=2).mean() < most
+    assert mean_swing(c, b, arms, runs=20, seed=3)[0] < most
 
 
 def test_a_split_that_is_kept_changes_when_the_world_does():

@@ -89,9 +89,18 @@ RUNS = {**{f"dense {name}": (lambda name=name: dense(name)) for name in WORLDS},
         "live": live}  # fmt: skip
 
 
+def as_numbers(values):
+    """The same but for last bits: NumPy takes exp of whole arrays by other instructions on other processors."""
+    return pytest.approx([float.fromhex(each) if isinstance(each, str) else each for each in values], rel=1e-12)
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_the_numbers_are_those_recorded(name):
-    assert RUNS[name]() == json.loads(FILE.read_text())[name]
+    found, recorded = RUNS[name](), json.loads(FILE.read_text())[name]
+    if name == "live":  # what `Auto` learns in plain Python it learns by such arrays
+        recorded["Auto()"] = as_numbers(recorded["Auto()"])
+        found["Auto()"] = as_numbers(found["Auto()"]).expected
+    assert found == recorded
 
 
 if __name__ == "__main__":

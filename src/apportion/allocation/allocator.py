@@ -7,8 +7,9 @@ from typing import Any, Self, cast
 import numpy as np
 
 from apportion._common import optional, validation
-from apportion.allocation import allocator_state, feasible
+from apportion.allocation import allocator_state
 from apportion.allocation.allocator_state import ReadTickets
+from apportion.allocation.allowed import Allowed
 from apportion.allocation.arms import Arm, Arms
 from apportion.allocation.beliefs import Beliefs
 from apportion.allocation.decision import Decision
@@ -24,11 +25,9 @@ from apportion.allocation.outcomes import (
     refuse_missing,
 )
 from apportion.allocation.past import HeldLaw, exponents_of, past_for
-from apportion.allocation.room import Fitted, fit, raised_rest, toward_best
 from apportion.allocation.rules import Rules
 from apportion.allocation.saved_state import fresh_seed
-from apportion.allocation.spendable import spendable_amounts
-from apportion.allocation.split import RulePull, Split
+from apportion.allocation.split import Split
 from apportion.allocation.tickets import Ticket, Tickets, TicketStore, last_kept
 from apportion.errors import Conflict
 from apportion.inference.learned import Learned, learned, sums_for
@@ -115,27 +114,26 @@ class Allocator:
         self.minimise = validation.flag("minimise", minimise)
         if validation.flag("whole", whole) and step is not None:
             raise validation.refuse("step", "left out where `whole` is True", step)
-        self.step = 1.0 if whole else None if step is None else validation.number("step", step, low=0.0)
-        """What amounts are multiples of; 0: any amount; None: nobody said."""
-        self.resolution = None if resolution is None else validation.number("resolution", resolution, low=0.0)
+        step = 1.0 if whole else None if step is None else validation.number("step", step, low=0.0)
+        resolution = None if resolution is None else validation.number("resolution", resolution, low=0.0)
         self.seed = fresh_seed() if seed is None else validation.whole("seed", seed, low=0)
         self._rng = np.random.Generator(np.random.PCG64(self.seed))
-        self._arms = Arms(arms, minimum, maximum, pinned)
-        count = _plain_or_fast(len(self._arms.names))
-        self._limits = Limits(count, growth, change)
-        self._rules = Rules(rules, self._arms.names)
+        known = Arms(arms, minimum, maximum, pinned)
+        count = _plain_or_fast(len(known.names))
+        kept: TicketStore = Tickets() if tickets is None else tickets
+        self._allowed = Allowed(
+            known, Limits(count, growth, change), Rules(rules, known.names), kept, step, resolution
+        )  # fmt: skip
         self.sigma = self._levels(getattr(policy, "sigma", None) if sigma is None else sigma)
         """One number, or one per arm by name; None: not known."""
         self._past = past_for(policy, count, b=b, c=c, half_life=half_life, window=window, robust=robust)
         self._give_sigma()
         self._memory = policy.initial_memory(count)
-        self._tickets: TicketStore = Tickets() if tickets is None else tickets
-        self._limits.watch_change(self._rules.limit_change, self._tickets)
-        self.require_split()
+        self._tickets = kept
         self._unit: float | None = None
         self._even_share = 1.0 / count
         self._records: dict[bool, Any] = {}
-        self._last_fit: tuple[Floats, Fitted] | None = None
+        self._last_learned: tuple[Knowledge, bool, Learned] | None = None
         # A policy that lacks something, a horizon say, is refused now and not at the first ask.
         self.prepare()
 
@@ -216,7 +214,17 @@ class Allocator:
     @property
     def rules(self) -> tuple[str, ...]:
         """What several arms get together, as it is kept."""
-        return self._rules.texts
+        return self._allowed.rules.texts
+
+    @property
+    def step(self) -> float | None:
+        """What amounts are multiples of; 0: any amount; None: nobody said."""
+        return self._allowed.step
+
+    @property
+    def resolution(self) -> float | None:
+        """What amounts can be spent to where there is no step (0.01: to the cent); None: to the last bit."""
+        return self._allowed.resolution
 
     @property
     def period(self) -> int:
@@ -253,50 +261,11 @@ class Allocator:
 
     def _explained(self, decision: Decision, past: Any) -> Split:
         beliefs = self._believe(decision.arms, past, decision.indices, amounts=decision.amounts)
-        fitted = None
-        if decision.wanted is not decision.shares:
-            if self._last_fit is not None and self._last_fit[0] is decision.wanted:
-                fitted = self._last_fit[1]  # it was made just now
-            else:
-                fitted = self._fit(decision.wanted, decision.budget, decision.indices)
-        pulls = self._pulls(decision.pulls, decision.arms)
-        return Split(decision, self.policy, beliefs, None if fitted is None else fitted.limited, pulls)
-
-    def _pulls(self, pulls: Sequence[tuple[str, float]], arms: Sequence[str]) -> tuple[RulePull, ...]:
-        """How hard each rule pulled at these arms."""
-        known = ((self._rules.by_text(text), pull) for text, pull in pulls)
-        return tuple(RulePull.of(rule, pull, arms) for rule, pull in known if rule is not None)
-
-    def _fit(self, wanted: Floats, budget: float, active: Any) -> Fitted:
-        """The wanted shares within bounds, rules and limits."""
-        names, low, high = self._arms.bounds(active)
-        limited = self._limits.shares(budget, active, low, high)
-        rules = change = None
-        if self._rules:
-            rules = self._rules.active(names, budget)
-            change = self._rules.on_change(names, budget, self._limits.previous(active))
-        return fit(wanted, budget, names, low, high, limited, rules, change)
-
-    def _toward_best(self, wanted: Floats, fitted: Fitted, budget: float, active: Any, beliefs: Beliefs) -> Fitted:
-        """The same with what is over given to the likely best of the arms that are wanted little."""
-        if beliefs.c < 1.0:
-            return fitted
-        names, low, high = self._arms.bounds(active)
-        if fitted.limited is not None:
-            low, high = fitted.limited.low, fitted.limited.high
-        least, most = np.zeros(wanted.size) if low is None else low, np.ones(wanted.size) if high is None else high
-        gains = -beliefs.mean if self.minimise else beliefs.mean
-        held = np.zeros(wanted.size, dtype=bool)
-        for pull in self._pulls(fitted.pulls, names):
-            held |= pull.effect < 0.0
-        shares = toward_best(wanted, fitted.shares, least, most, gains, beliefs.spread, held)
-        if self._rules:
-            shares = self._fit(shares, budget, active).shares
-        return fitted._replace(shares=shares)
+        return Split(decision, self.policy, beliefs, *self._allowed.effects(decision))
 
     def require_split(self, budget: float | None = None) -> None:
         """`Infeasible` where no split keeps the rules: of this budget, or of any where they name no amounts."""
-        _require_split(self._arms, self._rules, budget)
+        self._allowed.require_split(budget)
 
     def commit(self, decision: Decision) -> int:
         """Take a decision in, whatever the policy would say today; its ticket."""
@@ -321,7 +290,7 @@ class Allocator:
     def _decide(self, budget: float, past: Any) -> Decision:
         amount = budget_amount(budget)
         active = self._arms.active
-        names, low, high = self._arms.bounds(active)
+        names, _, _ = self._arms.bounds(active)
         sums = past if active is None else past.take(active)
         memory = self._memory.copy() if active is None else self._memory[active]
         before = self._rng.bit_generator.state
@@ -332,11 +301,8 @@ class Allocator:
                 others = np.setdiff1d(np.arange(len(past.count)), active)
                 known = past.take(np.concatenate([active, others]))
             wanted = decide_now(self._record(active), period, known, memory, self._rng)
-            fitted = self._fit(wanted, amount, active)
-            if raised_rest(wanted, fitted):  # what is taken from some arms goes to the best of the others
-                fitted = self._toward_best(wanted, fitted, amount, active, self._believe(names, past, active))
-            self._last_fit = wanted, fitted
-            given = self._amounts(fitted.shares, amount, low, high, names)
+            fitted = self._allowed.fit(wanted, amount, active, lambda: self._believe(names, past, active))
+            given = self._allowed.amounts(fitted.shares, amount, active, self._rng)
             after = self._rng.bit_generator.state
             drawn = None if after == before else dict(after)
         except BaseException:
@@ -349,16 +315,6 @@ class Allocator:
         return Decision(
             period.number, amount, names, active, wanted, fitted.shares, given, memory, changed, drawn, fitted.pulls
         )
-
-    def _amounts(
-        self, shares: Floats, budget: float, low: Floats | None, high: Floats | None, names: tuple[str, ...]
-    ) -> Floats:
-        """The budget by shares: in steps, such as can be spent, or to the last bit."""
-        rules = self._rules.active(names, budget) if self._rules else None
-        within: Any = {"low": low, "high": high, "rng": self._rng, "names": names, "rules": rules}
-        if self.step is None and self.resolution is not None:
-            return spendable_amounts(shares, budget, self.resolution, **within)
-        return feasible.amounts(shares, budget, step=self.step or None, **within)  # a step of 0 asks for any amount
 
     def tell(
         self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, provisional: bool = False
@@ -455,7 +411,11 @@ class Allocator:
         return found
 
     def _learned(self, known: Knowledge) -> Learned:
-        return learned(known, self.sigma is not None)
+        """What is known, for people: worked out once for what is asked for many times."""
+        given, last = self.sigma is not None, self._last_learned
+        if last is None or last[0] is not known or last[1] != given:
+            last = self._last_learned = known, given, learned(known, given)
+        return last[2]
 
     # The arms
 
@@ -465,8 +425,7 @@ class Allocator:
         Where every arm has a σ of its own a new one needs its `sigma`; one that comes back keeps its own without.
         """
         arms = self._arms.with_arm(name, minimum, maximum)
-        rules = self._rules.with_arm(name, arms.names)
-        _require_split(arms, rules)
+        allowed = self._allowed.with_arms(arms, self._allowed.rules.with_arm(name, arms.names))
         count = _plain_or_fast(len(arms.names))
         levels = NoiseLevels(self.policy, self.sigma).with_arm(name, arms.index(name), sigma, count > self._past.arms)
         if count > len(self._memory):
@@ -475,7 +434,7 @@ class Allocator:
             self._past.add_arms()
             self._limits.add_arm()
         self.policy, self.sigma = levels
-        self._set_arms(arms, rules)
+        self._allowed, self._records = allowed, {}
         self._give_sigma()
 
     def pause_arm(self, name: str) -> None:
@@ -494,10 +453,8 @@ class Allocator:
         """Set the smallest and largest share of an arm; the same minimum and maximum fixes it."""
         self._set_arms(self._arms.with_change(name, minimum=minimum, maximum=maximum))
 
-    def _set_arms(self, arms: Arms, rules: Rules | None = None) -> None:
-        kept = self._rules if rules is None else rules
-        _require_split(arms, kept)
-        self._arms, self._rules, self._records = arms, kept, {}
+    def _set_arms(self, arms: Arms) -> None:
+        self._allowed, self._records = self._allowed.with_arms(arms), {}
 
     # Changed settings
 
@@ -507,20 +464,12 @@ class Allocator:
         return self._past.b, self._past.c
 
     def set_option(self, name: str, value: Any) -> None:
-        """Another sigma, level, step, horizon, growth, change or rules, checked by the caller."""
-        if name == "rules":
-            self._set_rules(value)
-        elif name in ("growth", "change"):
-            self._limits.set_option(name, value, self._tickets)
+        """Another sigma, level, step, resolution, horizon, growth, change or rules, checked by the caller."""
+        if name in ("rules", "growth", "change", "step", "resolution"):
+            self._allowed.set_option(name, value)
         else:
             setattr(self, name, self._levels(value) if name == "sigma" else value)
         self._records = {}
-
-    def _set_rules(self, texts: Iterable[str]) -> None:
-        rules = Rules(texts, self._arms.names)
-        _require_split(self._arms, rules)
-        self._rules = rules
-        self._limits.watch_change(self._rules.limit_change, self._tickets)
 
     def replace_policy(self, policy: Policy) -> None:
         """Go on with another policy and all that is known. Its exponents may ask for `recount`."""
@@ -562,6 +511,14 @@ class Allocator:
 
     # Helpers
 
+    @property
+    def _arms(self) -> Arms:
+        return self._allowed.arms
+
+    @property
+    def _limits(self) -> Limits:
+        return self._allowed.limits
+
     def _record(self, active: Any) -> Any:
         """The policy prepared for the arms at these indices; None: for all."""
         whole = active is None
@@ -599,12 +556,6 @@ class Allocator:
         held.recorded |= update.named
         held.provisional = held.provisional & ~update.named if provisional is None else held.provisional | provisional
         self._tickets.settle(held)
-
-
-def _require_split(arms: Arms, rules: Rules, budget: float | None = None) -> None:
-    """`Infeasible` where no split of the arms that take part keeps the rules."""
-    if rules and (arms.active is None or len(arms.active)):
-        rules.require_split(*arms.bounds(arms.active), budget)
 
 
 def _plain_or_fast(count: int) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from apportion._common import validation
+from apportion.allocation.allowed import Allowed
 from apportion.allocation.arms import Arms
 from apportion.allocation.decision import plain_memory
 from apportion.allocation.limits import Limits
@@ -50,14 +51,14 @@ def to_json(allocator: Allocator) -> str:
         "policy": allocator.policy.to_state(),
         **{name: getattr(allocator, name) for name in _PLAIN},
         "generator": plain_state(allocator._rng.bit_generator.state),
-        "arms": allocator._arms.to_list(),
+        "arms": allocator._allowed.arms.to_list(),
         "statistics": allocator._past.to_dict(),
         "memory": plain_memory(allocator._memory),
         "unit": allocator._unit,
         "even_share": allocator._even_share,
         "tickets": allocator._tickets.to_dict(),
     }
-    limits = allocator._limits.to_dict()
+    limits = allocator._allowed.limits.to_dict()
     if limits:
         state["limits"] = limits
     if allocator.rules:
@@ -84,13 +85,15 @@ def from_json(kind: type[Kind], text: str, tickets: ReadTickets) -> Kind:
     if restored.exponents[0] != past.b:
         raise IncompatibleState("The saved state is damaged: its policy reads other sums than it holds.")
     restored._rng.bit_generator.state = state_from_plain(state["generator"])
-    restored._arms, restored._past = arms, past
+    restored._past = past
     restored._memory = np.array(state["memory"], dtype=np.float64)
     restored._unit = None if state["unit"] is None else budget_amount(state["unit"])
-    restored._rules = Rules(state.get("rules", ()), arms.names)
-    restored._limits = Limits.from_dict(state.get("limits", {}), len(arms.names))
     restored._even_share = validation.number("even_share", state["even_share"], above=0.0, high=1.0)
     restored._tickets = tickets(state["tickets"], len(arms.names))
+    restored._allowed = Allowed(
+        arms, Limits.from_dict(state.get("limits", {}), len(arms.names)), Rules(state.get("rules", ()), arms.names),
+        restored._tickets, restored.step, restored.resolution,
+    )  # fmt: skip
     if outdated:
         try:
             restored.recount(None, None, **counted)

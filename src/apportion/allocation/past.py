@@ -30,7 +30,7 @@ class HeldLaw(LearnedPast):
 
     def _learn(self) -> Knowledge:
         clock = self._learner.clock
-        if clock[FIT] > 0 and (due := self._due(self._last())):
+        if clock[FIT] > 0 and (due := self._fitted_after(self._last())):
             clock[FIT] = due  # as if it had been made
         return super()._learn()
 

@@ -255,7 +255,7 @@ class CampaignState:
             elif name not in ALLOCATOR_SETTINGS:
                 self._settings[name] = SETTINGS[name].check(changes[name])
                 if name == "unit" and own.resolution is not None:  # it was begun by a release that has one
-                    own.resolution = resolution_of(self._settings[name])
+                    own.set_option("resolution", resolution_of(self._settings[name]))
             elif name not in RECOUNTS:
                 own.set_option(name, SETTINGS[name].check(changes[name]))
         held = {} if own.learns else {"b": own.given_b, "c": getattr(own.policy, "c", own.given_c)}

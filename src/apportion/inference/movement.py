@@ -141,52 +141,83 @@ def take_in(filters: Any, response: Any, noise: Any, outcomes: Any, fade: float)
     `response` is A^c and `noise` the variance of an outcome, (filters or 1, arms); `outcomes` one per arm, NaN where
     there is none. Scores are multiplied by `fade` before the new one is added.
     """
-    size, arms = filters.mean.shape
-    mean = filters.mean
+    size = len(filters.mean)
+    mean, common, known = filters.mean, filters.common, filters.known
     seen = 1.0 - np.isnan(outcomes)
-    outcome = np.zeros(arms)
-    for arm in range(arms):
-        if seen[arm] > 0.0:
-            outcome[arm] = outcomes[arm]
-    taken = seen * filters.known
-    typical = np.sqrt((mean * mean).sum(axis=1) / max(filters.known.sum(), 1.0)).reshape((size, 1))
-    scale = filters.known * (np.abs(mean) + _LEAST_SCALE * typical)
-    common = filters.common
-    own = filters.own + (filters.q_own * scale) ** 2
+    taken = seen * known
+    every = bool(taken.all())  # as nearly always; then there is nothing to leave out
+    outcome = outcomes if every else np.where(seen > 0.0, outcomes, 0.0)
+    typical = np.sqrt(by_row(mean * mean) / max(known.sum(), 1.0)).reshape((size, 1))
+    step = np.abs(mean)
+    step += _LEAST_SCALE * typical
+    step *= filters.q_own if every else filters.q_own * known
+    own = np.multiply(step, step, out=step)
+    own += filters.own
     if filters.q_common[size - 1, 0] > 0.0:
-        step = filters.q_common * filters.known * mean
-        difference = (common * common).sum(axis=1) - (step * step).sum(axis=1)
-        cross = (common * step).sum(axis=1)
+        step = filters.q_common * mean if every else filters.q_common * known * mean
+        difference = by_row(common * common) - by_row(step * step)
+        cross = by_row(common * step)
         # The larger eigenvalue of the two directions' products, and its vector (cosine, sine).
         angle = 0.5 * np.arctan2(2.0 * cross, difference)
         cosine, sine = np.cos(angle).reshape((size, 1)), np.sin(angle).reshape((size, 1))
-        rest = cosine * step - sine * common
-        common = cosine * common + sine * step
-        own = own + rest * rest
-    error = taken * (outcome - response * mean)
-    variance = response * response * own + noise
+        rest = cosine * step
+        rest -= sine * common
+        common = cosine * common
+        common += np.multiply(sine, step, out=step)
+        own += np.multiply(rest, rest, out=rest)
+    error = outcome - response * mean
+    variance = response * response * own
+    variance += noise
     loading = response * common
-    weighted = taken * loading / variance
-    precision = 1.0 + (weighted * loading).sum(axis=1)
-    shift = ((weighted * error).sum(axis=1) / precision).reshape((size, 1))
-    kept = 1.0 - taken * (1.0 - noise / variance)
-    first = seen - taken
-    inverse = first / response
-    filters.mean[:, :] = mean + response * own / variance * error + common * kept * shift + inverse * outcome
-    filters.common[:, :] = common * kept / np.sqrt(precision).reshape((size, 1))
-    filters.own[:, :] = own * kept + inverse * inverse * noise
-    squares = (error - taken * loading * shift) ** 2 / variance
-    misfit = np.minimum(squares, _LARGEST_MISFIT)
-    filters.misfit[:, :] = fade * filters.misfit + misfit
-    filters.seen[:] = fade * filters.seen + taken
-    filters.known[:] = np.maximum(filters.known, seen)
-    spread = (taken * np.log(variance)).sum(axis=1) + np.log(precision)
-    surprise = np.log(1.0 + squares / _DEGREES).sum(axis=1) + np.log(1.0 + shift[:, 0] ** 2 / _DEGREES)
-    height = -0.5 * (spread + (_DEGREES + 1.0) * surprise)
-    filters.score[:] = fade * filters.score + height
+    if not every:
+        error *= taken
+        loading *= taken
+    weighted = loading / variance
+    precision = 1.0 + by_row(weighted * loading)
+    shift = (by_row(np.multiply(weighted, error, out=weighted)) / precision).reshape((size, 1))
+    kept = np.divide(noise, variance, out=weighted)
+    np.subtract(1.0, kept, out=kept)
+    if not every:
+        kept *= taken
+    np.subtract(1.0, kept, out=kept)
+    common = common * kept
+    moved = response * own
+    moved /= variance
+    moved *= error
+    moved += mean
+    moved += common * shift
+    common /= np.sqrt(precision).reshape((size, 1))
+    own *= kept
+    if not every:
+        inverse = (seen - taken) / response
+        moved += inverse * outcome
+        own += inverse * inverse * noise
+        known[:] = np.maximum(known, seen)
+    filters.mean[:, :], filters.common[:, :], filters.own[:, :] = moved, common, own
+    loading *= shift
+    error -= loading
+    squares = np.multiply(error, error, out=error)
+    squares /= variance
+    misfit = np.minimum(squares, _LARGEST_MISFIT, out=loading)
+    filters.misfit[...] = fade * filters.misfit + misfit
+    filters.seen[...] = fade * filters.seen + taken
+    spread = np.log(variance, out=variance)
+    if not every:
+        spread *= taken
+    squares /= _DEGREES
+    squares += 1.0
+    surprise = by_row(np.log(squares, out=squares)) + np.log(1.0 + shift[:, 0] ** 2 / _DEGREES)
+    height = -0.5 * (by_row(spread) + np.log(precision) + (_DEGREES + 1.0) * surprise)
+    filters.score[...] = fade * filters.score + height
     filters.whole[:, 0] += height
-    filters.whole[:, 1] += misfit.sum(axis=1)
+    filters.whole[:, 1] += by_row(misfit)
     filters.whole[:, 2] += taken.sum()
+
+
+def by_row(values: Floats) -> Floats:
+    """The sum of each row; the method of arrays takes twice as long where rows are short."""
+    found: Floats = np.add.reduce(values, 1)
+    return found
 
 
 @when_compiled(take_in)

@@ -15,6 +15,7 @@ from apportion.inference.learner import (
     NEXT,
     PRESENT,
     Knowledge,
+    Learner,
     Learning,
     catch_up,
     fit_from_sums,
@@ -90,6 +91,18 @@ class LearnedPast:
         while (after := next_fit(due, self.arms, longest_interval(self.arms))) <= last:
             due = after
         return due
+
+    def _fitted_after(self, last: int) -> int:
+        """The period of the fit to go by after period `last`: the one that is due, or one of today.
+
+        The schedule counts periods. Where most of those up to the fit were taken back, as by undoing an import, or
+        have no outcome yet, it knows next to nothing, and filters that go on with its σ would be sure of anything.
+        So the periods with outcomes since are counted: as many as call for the next fit call for one now.
+        """
+        due = self._due(last)
+        known = min(due, self._until(due).count)
+        since = sum(not np.isnan(self._row(period)[1]).all() for period in range(due + 1, last + 1))
+        return last if since and known + since >= next_fit(known, self.arms, longest_interval(self.arms)) else due
 
     def _last(self) -> int:
         """The last period that is over: one with an outcome, or so long ago that none is waited for."""
@@ -172,11 +185,16 @@ class LearnedPast:
         fit, step = (compiled(each) if self.arms >= MANY_ARMS else each for each in (fit_from_sums, catch_up))
         with np.errstate(all="ignore"):
             last = self._last()
-            if (due := self._due(last)) and clock[FIT] != due:
-                exact = self._until(due).sums()
-                for name in GridSums._fields[GRID_FIELDS:]:
-                    getattr(learner.grid, name)[...] = getattr(exact, name)
-                fit(learner, min(due, last))
+            due = self._fitted_after(last)
+            if clock[FIT] != due:
+                if (exact := self._until(due)).count:
+                    held = exact.sums()
+                    for name in GridSums._fields[GRID_FIELDS:]:
+                        getattr(learner.grid, name)[...] = getattr(held, name)
+                    fit(learner, min(due, last))
+                else:
+                    learner = self._learner = self._knowing_nothing()
+                    clock = learner.clock
                 clock[FIT], clock[DONE], self._before = due, min(due, last), None
             clock[NEXT] = self.period + 2  # fits are begun here, with exact sums
             if clock[DONE] < last - 1:
@@ -188,6 +206,14 @@ class LearnedPast:
             known = (compiled(known_by) if self.arms >= MANY_ARMS else known_by)(learner)
         # Of its own arrays: the learner goes on, and an earlier split explains itself from what was known then.
         return known._replace(law=known.law.copy(), sigma=known.sigma.copy(), resource=rounded(self._spent))
+
+    def _knowing_nothing(self) -> Learner:
+        """The learner as it was before any outcome: none is left."""
+        old = self._learner
+        clock = old.clock.copy()
+        return self.kind.new(self.arms)._replace(
+            amounts=old.amounts, outcomes=old.outcomes, given=old.given, clock=clock
+        )
 
     def _until(self, period: int) -> Statistics:
         """The exact sums of all periods up to this one, which is settled or the next to be."""

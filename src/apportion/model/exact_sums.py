@@ -196,6 +196,11 @@ class Statistics:
         """The sum of the amounts with an outcome, exactly, as limbs; without forgetting."""
         return self._limbs[:, 1]
 
+    @property
+    def count(self) -> int:
+        """How many outcomes it holds, of all arms; without forgetting."""
+        return round(float(self._limbs[:, 0].sum()))
+
     def copy(self) -> Self:
         """The same, to go on with apart from this."""
         found = copy.copy(self)
