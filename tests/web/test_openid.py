@@ -248,7 +248,14 @@ def test_what_the_provider_refuses_and_spoiled_cookies(browser, app, sqlite):
     denied = browser.get("/login/callback", params={"state": state, "error": "<b>access_denied</b>"})
     assert refused(browser, denied) == "The provider did not sign you in. Please start again."
     assert "<b>" not in denied.text
-    for value in ("nonsense", "W10=", base64.urlsafe_b64encode(b'["","","","",""]').decode(), "é".encode()[:1].hex()):
+    deep = base64.urlsafe_b64encode(b"[" * 20_000).decode()
+    for value in (
+        "nonsense",
+        "W10=",
+        deep,
+        base64.urlsafe_b64encode(b'["","","","",""]').decode(),
+        "é".encode()[:1].hex(),
+    ):
         browser.cookies.set(PENDING_COOKIE, value)
         refused(browser, browser.get("/login/callback?state=&code=x"))
 

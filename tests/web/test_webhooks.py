@@ -2,7 +2,9 @@
 
 import contextlib
 import json
+import socket
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -21,12 +23,15 @@ class Receiver:
     """Takes messages; `statuses` are its next answers, 204 afterwards."""
 
     def __init__(self):
-        self.got, self.statuses, self.location = [], [], None
+        self.got, self.statuses, self.location, self.refused = [], [], None, 0
         owner = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["content-length"]))
+                if self.path.endswith("/dead"):
+                    owner.refused += 1
+                    return  # the connection ends without an answer
                 owner.got.append((dict(self.headers.items()), body))
                 self.send_response(owner.statuses.pop(0) if owner.statuses else 204)
                 if owner.location:
@@ -159,8 +164,13 @@ def test_a_redirect_is_not_followed(ads, db, receiver):
 
 
 @pytest.mark.parametrize(
-    "address", ["127.0.0.1", "10.0.0.5", "169.254.169.254", "::1", "::ffff:127.0.0.1", "fd00::1", "0.0.0.0"]
-)
+    "address",
+    [
+        "127.0.0.1", "10.0.0.5", "169.254.169.254", "::1", "::ffff:127.0.0.1", "fd00::1", "0.0.0.0", "fe80::1%eth0",
+        "64:ff9b::a9fe:a9fe", "64:ff9b:1::a00:1", "2002:7f00:1::", "::127.0.0.1", "::ffff:0:10.0.0.5", "fec0::1",
+        "2001::1", "ff0e::1",
+    ],
+)  # fmt: skip
 def test_a_name_that_leads_inside_is_refused(address, monkeypatch):
     """Also where only one of several addresses does, and whatever the name says at another time."""
     given = [(None, None, None, "", (text, 443)) for text in ("93.184.215.14", address)]
@@ -168,6 +178,54 @@ def test_a_name_that_leads_inside_is_refused(address, monkeypatch):
     with pytest.raises(NotTaken, match="no public address"):
         checked_address("hooks.example.org", 443, internal=False)
     assert checked_address("hooks.example.org", 443, internal=True) == "93.184.215.14"
+
+
+def test_addresses_that_lead_outside_are_taken(monkeypatch):
+    for text in (
+        "93.184.215.14",
+        "2606:2800:21f:cb07:6820:80da:af6b:8b2c",
+        "64:ff9b::5db8:d70e",
+        "2002:5db8:d70e::1",
+    ):
+        monkeypatch.setattr(
+            webhooks.socket, "getaddrinfo", lambda *_, text=text, **__: [(None, None, None, "", (text, 443))]
+        )
+        assert checked_address("hooks.example.org", 443, internal=False) == text
+
+
+def test_an_answer_byte_by_byte_is_cut_off(ads, db, monkeypatch):
+    monkeypatch.setattr(webhooks, "ANSWER_SECONDS", 0.5)
+    ended = threading.Event()
+
+    def drip(listener):
+        asked, _ = listener.accept()
+        with asked, contextlib.suppress(OSError):
+            while not ended.wait(0.1):
+                asked.sendall(b"H")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=drip, args=(listener,))
+        thread.start()
+        try:
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+            Webhooks(db).create("slow", url, topics=("split",), internal=True)
+            ads.split()
+            began = time.monotonic()
+            assert Sender(db).deliver() == 0
+            assert time.monotonic() - began < 10.0
+        finally:
+            ended.set()
+            thread.join()
+    assert Webhooks(db).deliveries()[0].error.startswith("no whole answer came within")
+
+
+def test_an_address_that_fails_does_not_keep_the_others_waiting(ads, db, receiver):
+    for name, url in (("first", receiver.url + "/dead"), ("second", receiver.url)):
+        Webhooks(db).create(name, url, topics=("split",), internal=True)
+    for number in range(5):
+        ap.Campaign.create(f"campaign {number}", ("a", "b"), budget=10, db=db).split()
+    assert Sender(db).deliver() == 5
+    assert receiver.refused == 1
 
 
 @pytest.mark.parametrize(

@@ -80,17 +80,22 @@ class Sender:
                 log.exception("webhooks failed")
 
     def deliver(self) -> int:
-        """Tell all that is due now; how many messages were taken."""
-        taken = 0
+        """Tell all that is due now; how many messages were taken. An address that fails waits for the next time."""
+        taken, failed = 0, set()
         for due in self._webhooks.due():
             if self._stop.is_set():
                 break
+            if due.webhook.id in failed:  # other campaigns of it would keep the other addresses waiting as long again
+                continue
             if self._webhooks.claim(due, MESSAGES_AT_ONCE * ANSWER_SECONDS):
-                taken += self._tell(due)
+                count, all_taken = self._tell(due)
+                taken += count
+                if not all_taken:
+                    failed.add(due.webhook.id)
         return taken
 
-    def _tell(self, due: Due) -> int:
-        """Tell one webhook of what happened in one campaign since."""
+    def _tell(self, due: Due) -> tuple[int, bool]:
+        """Tell one webhook of what happened in one campaign since: how many messages were taken, and whether all."""
         number, findings, taken, at_health = due.number, due.findings, 0, False
         try:
             campaign = Campaign.open(due.campaign, self._db)
@@ -117,9 +122,9 @@ class Sender:
             log.warning("webhook not taken", extra={"fields": {"webhook": due.webhook.name, "why": str(error)}})
             # The last event is told once more with what was to be said of the health after it.
             self._webhooks.failed(due, number - 1 if at_health else number, findings, str(error), wait)
-            return taken
+            return taken, False
         self._webhooks.done(due, number, findings)
-        return taken
+        return taken, True
 
 
 def _event_message(due: Due, event: Event) -> dict[str, Any]:
@@ -156,6 +161,15 @@ def send(due: Due, identity: str, message: dict[str, Any]) -> None:
     secure = parts.scheme == "https"
     port = parts.port or (443 if secure else 80)
     connection = http.client.HTTPConnection(str(parts.hostname), port, timeout=ANSWER_SECONDS)
+    too_late = threading.Event()
+
+    def cut_off() -> None:
+        too_late.set()
+        with contextlib.suppress(OSError, TypeError):  # not TLS's own `shutdown`, which is not for other threads
+            socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)
+
+    # For all of it: an answer that comes byte by byte would keep within the time for each byte, for hours.
+    deadline = threading.Timer(ANSWER_SECONDS, cut_off)
     with contextlib.closing(connection):
         try:
             # To the address that was checked: looked up again, the name might give another one.
@@ -164,15 +178,23 @@ def send(due: Due, identity: str, message: dict[str, Any]) -> None:
             )
             connection.sock = plain_socket
             if secure:
-                context = ssl.create_default_context()
-                connection.sock = context.wrap_socket(plain_socket, server_hostname=parts.hostname)
+                connection.sock = ssl.create_default_context().wrap_socket(
+                    plain_socket, server_hostname=parts.hostname, do_handshake_on_connect=False
+                )
+            deadline.start()
+            if isinstance(connection.sock, ssl.SSLSocket):
+                connection.sock.do_handshake()
             target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
             headers["Host"] = parts.netloc
             connection.request("POST", target, body, headers)
             answer = connection.getresponse()
             answer.read(LARGEST_ANSWER)
         except (OSError, http.client.HTTPException, ValueError) as error:
+            if too_late.is_set():
+                raise NotTaken(f"no whole answer came within {ANSWER_SECONDS:.0f} s") from None
             raise NotTaken(f"{type(error).__name__}: {error}"[:200]) from None
+        finally:
+            deadline.cancel()
     if not 200 <= answer.status < 300:
         led = ", a redirect, which is not followed" if 300 <= answer.status < 400 else ""
         raise NotTaken(f"it answered with status {answer.status}{led}")
@@ -183,8 +205,23 @@ def checked_address(host: str, port: int, internal: bool) -> str:
     found = [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     if not internal:
         for text in found:
-            number = ipaddress.ip_address(text.partition("%")[0])
-            number = getattr(number, "ipv4_mapped", None) or number
-            if not number.is_global or number.is_multicast:
+            if not _is_public(ipaddress.ip_address(text.partition("%")[0])):
                 raise NotTaken(f"{host} is {text}, which is no public address: only an internal webhook may go there")
     return found[0]
+
+
+_TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")  # what a network makes of IPv4 addresses for IPv6 (RFC 6052)
+_UNICAST = ipaddress.IPv6Network("2000::/3")  # all that is given out of IPv6
+
+
+def _is_public(number: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    """Whether an address is out in the internet; of IPv6, also where it only leads to one of IPv4."""
+    if isinstance(number, ipaddress.IPv6Address):
+        within = number.ipv4_mapped or number.sixtofour
+        if number in _TRANSLATED:
+            within = ipaddress.IPv4Address(int(number) & 0xFFFF_FFFF)
+        if within is not None:
+            return _is_public(within)
+        if number not in _UNICAST:
+            return False
+    return number.is_global and not number.is_multicast

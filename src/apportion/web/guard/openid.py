@@ -99,7 +99,7 @@ def unpacked(value: str | None) -> Pending | None:
     >>> unpacked("nonsense") is None
     True
     """
-    with suppress(ValueError, TypeError):
+    with suppress(ValueError, TypeError, RecursionError):
         found = json.loads(urlsafe_b64decode(value or ""))
         if isinstance(found, list) and all(isinstance(part, str) and part for part in found):
             return Pending(*found)
