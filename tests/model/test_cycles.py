@@ -142,6 +142,43 @@ def test_the_bound_covers_gaussian_rademacher_uniform_and_skewed_bernoulli_noise
             assert abs(squares.mean() - confidence.harmonic(t) / 2) < 5 * squares.std() / math.sqrt(runs)
 
 
+@pytest.mark.parametrize("p", [0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98])
+@pytest.mark.parametrize("t", [1, 2, 3, 4, 6, 9])
+def test_the_tail_is_never_above_the_bound_for_noise_with_two_values(p, t):
+    """(P) at every x that matters, by all 2^t outcomes; rare large values come within 2% of it at t = 1."""
+    scale = math.sqrt(noise.bernoulli_proxy(p))
+    suprema, chances = [], []
+    for outcome in itertools.product((0, 1), repeat=t):
+        suprema.append(confidence.cone_supremum([(success - p) / scale for success in outcome]))
+        chances.append(math.prod(p if success else 1 - p for success in outcome))
+    suprema, chances = np.array(suprema), np.array(chances)
+    for x in np.unique(suprema[suprema > 0].round(9)):
+        assert chances[suprema >= x - 2e-9].sum() <= confidence.cycles_tail(float(x) + 2e-9, t) + 1e-12
+    if t == 1 and p == 0.02:
+        assert p > 0.98 * confidence.cycles_tail((1 - p) / scale, 1)
+
+
+def test_the_mean_square_needs_one_law_for_all_periods():
+    """Two coins, then ±2 with probability 1/8 each: 15/16, where noise of one law has H_3/2 = 11/12; by all outcomes.
+
+    In the mean over the six orders of the three laws it is 11/12 again, as then the noise is exchangeable.
+    """
+
+    def mean_square(laws):
+        return math.fsum(
+            math.prod(chance for _, chance in outcome)
+            * max(confidence.cone_supremum([value for value, _ in outcome]), 0.0) ** 2
+            for outcome in itertools.product(*laws)
+        )
+
+    coin, rare = [(1.0, 0.5), (-1.0, 0.5)], [(2.0, 0.125), (-2.0, 0.125), (0.0, 0.75)]
+    assert mean_square([coin] * 3) == pytest.approx(11 / 12, abs=1e-12)
+    assert mean_square([rare] * 3) == pytest.approx(11 / 12, abs=1e-12)
+    assert mean_square([coin, coin, rare]) == pytest.approx(15 / 16, abs=1e-12)
+    orders = [mean_square(laws) for laws in itertools.permutations([coin, coin, rare])]
+    assert math.fsum(orders) / 6 == pytest.approx(11 / 12, abs=1e-12)
+
+
 def test_skewed_noise_can_exceed_the_gaussian_threshold_which_the_cycle_law_does_not():
     """Bernoulli(0.1), one period: P(ξ ≥ 0.9/s) = 0.1, where the Gaussian tail is 0.0175 and the cycle law's 0.108."""
     top = 0.9 / math.sqrt(noise.bernoulli_proxy(0.1))

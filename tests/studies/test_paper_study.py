@@ -17,7 +17,7 @@ from apportion.cli.app import app
 from apportion.errors import InvalidValue
 from apportion.reporting.html import shown
 from apportion.studies.finished import plain
-from apportion.studies.page import Picture, Table, Text
+from apportion.studies.page import Picture, Table
 from apportion.studies.paper import FULL, QUICK, SECTIONS, reproduce
 from apportion.studies.paper.diminishing import PART_OF_RUNS
 from apportion.studies.paper.run import DATA, key_of
@@ -229,17 +229,3 @@ def test_the_claims_that_need_no_luck_hold(data):
     assert [row["dividing"] < row["pooling"] for row in bent["exploring"]] == [False, False, False, True, True]
     broken = data["bounds"]["values"]["violation"]
     assert broken["regret"] > broken["bound"]
-
-
-def test_tables_of_older_points_say_so(data):
-    """A report made from points that share a seed must not claim that they are independent."""
-    for name in ("table-1", "fixed-gaps"):
-        section = next(section for section in SECTIONS if section.name == name)
-        values = data[name]["values"]
-        assert values["own runs"] is True
-        for own, words in ((True, "runs of its own"), (False, "share a seed, which the interval leaves out")):
-            text = " ".join(
-                block.text for block in section.show({**values, "own runs": own}) if isinstance(block, Text)
-            )
-            assert words in text
-            assert ("share a seed" in text) is not own

@@ -135,7 +135,10 @@ TWO = [1.0, 0.5]
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: theory.bent_constant(TWO, 0.6, 1.0, 0.5), r"`b` must be at most c = 0.5, as above it regret is"),
+        (
+            lambda: theory.bent_constant(TWO, 0.6, 1.0, 0.5),
+            r"`b` must be at most c = 0.5, as above it tiny amounts tell",
+        ),
         (lambda: theory.bent_constant(TWO, 0.5, 1.0, 1.0), r"`c` must be below 1 \(C\* is of diminishing returns;"),
         (lambda: theory.bent_constant([1.0, 0.0], 0.5, 1.0, 0.5), r"`means\[1\]` must be a number above 0; got 0.0."),
         (lambda: theory.bent_constant(TWO, 0.5, [1.0], 0.5), r"`sigma` must be a number, or one per arm \(2\)"),

@@ -32,6 +32,53 @@ def test_without_order_the_supremum_grows_as_the_root_of_t_and_its_mean_square_i
     assert theory.unordered_growth(1000) > 4.5 * confidence.cone_quantile(0.01, 1000)
 
 
+def test_the_self_normalised_sum_grows_as_the_root_of_the_log_and_not_of_t():
+    """|ΣA^b ξ|/√V, V = ΣA^(2b), under shares that rise and fall with the noise: within √V times the anytime radius at
+    all 3000 periods in all but δ of the runs, and that grows as √(log t), where √(t log t) is said and log t printed.
+    """
+    rng, runs, b, delta = np.random.default_rng(6), 4000, 0.75, 0.05
+    sums, squares, failed = np.zeros(runs), np.zeros(runs), np.zeros(runs, dtype=bool)
+    rho = 0.1
+    for _ in range(3000):
+        share = np.where(sums > 0, 0.05, 0.5)  # an arm that looks good is starved, so that it stays so
+        sums += share**b * rng.standard_normal(runs)
+        squares += share ** (2 * b)
+        logs = np.log1p(squares / rho) - 2 * math.log(delta)
+        failed |= np.abs(sums) > np.sqrt((squares + rho) * logs)
+    assert failed.mean() <= delta + 5 * math.sqrt(delta * (1 - delta) / runs)
+    assert failed.any()  # it is a bound that can be reached, and by its own function the same:
+    last = [math.sqrt(v) * confidence.anytime_radius(v, -math.log(delta), rho, 1.0) for v in squares[:5]]
+    np.testing.assert_allclose(last, np.sqrt((squares + rho) / squares * logs)[:5], rtol=1e-12)
+    growth = [math.sqrt(t) * confidence.anytime_radius(t, -math.log(delta), rho, 1.0) for t in (1e3, 1e6, 1e12)]
+    assert growth[2] / growth[0] < math.sqrt(math.log(1e12) / math.log(1e3))
+    assert growth[2] < 0.2 * confidence.printed_quantile(delta, 10**12)
+
+
+def test_rising_weights_have_far_smaller_packings_than_weights_without_order():
+    """N rising unit vectors, 1 apart: log N ≤ π log 2 H_t (Sudakov and the cone law); without order all are apart."""
+    rng, t, tried = np.random.default_rng(7), 400, 3000
+    bound = math.pi * math.log(2) * confidence.harmonic(t)
+
+    def packed(candidates):
+        kept = np.zeros((0, t))
+        for vector in candidates:
+            if not len(kept) or np.max(kept @ vector) <= 0.5:  # |x − y|² = 2 − 2 x·y ≥ 1
+                kept = np.vstack([kept, vector])
+        return len(kept)
+
+    steps = rng.standard_exponential((tried, t)) * (
+        rng.random((tried, t)) < rng.choice([0.003, 0.01, 0.1], (tried, 1))
+    )
+    steps *= np.exp(8 * rng.standard_normal((tried, t)))  # few steps, of very different heights
+    steps[:, 0] += 1e-9
+    rising = np.cumsum(steps, axis=1)
+    unordered = rng.random((tried, t)) < 0.25
+    counts = [packed(v / np.linalg.norm(v, axis=1, keepdims=True)) for v in (rising, unordered.astype(float))]
+    assert 3 <= counts[0] < 100
+    assert math.log(counts[0]) <= bound
+    assert counts[1] > 0.9 * tried
+
+
 def test_two_sides_need_both_signs():
     """P(|ξ| ≥ √h ε) ≤ t exp(−ε²/2), as printed for |μ1 − μ|, fails for one coin at ε = 1; with 2t it holds."""
     for epsilon in np.linspace(0.05, 1.0, 20):  # |ξ| = 1: the probability is 1

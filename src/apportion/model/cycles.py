@@ -54,8 +54,8 @@ def cycles_tail(x: Floats, t: int) -> Floats: ...
 def cycles_tail(x: Any, t: int) -> Any:
     """Σ over k of P(N = k) P(χ²_{2k} ≥ x²) ≥ P(sup ≥ x), x > 0; a number or an array of them.
 
-    Independent, identically distributed noise that is 1-sub-Gaussian (divide x by σ for another). It is no bound for
-    noise whose law changes from period to period, such as `Batch`: there `corrected_tail` holds.
+    Independent, identically distributed noise that is 1-sub-Gaussian (divide x by σ for another). It is not proven
+    for noise whose law changes from period to period, such as `Batch`: there `corrected_tail` holds.
 
     >>> round(cycles_tail(2.0, 1), 6)      # exp(−2)
     0.135335

@@ -83,10 +83,9 @@ def write_page(
     folder.mkdir(parents=True, exist_ok=True)
     listed = list(blocks)
     drawn = {block.name: block.draw() for block in listed if isinstance(block, Picture)}
-    for name, figure in drawn.items():
-        figures.save(figure, folder / name)
+    vectors = {name: figures.save(figure, folder / name)[1] for name, figure in drawn.items()}
     if html is not None:
-        _html_page(title, lead, listed, drawn).write(html)
+        _html_page(title, lead, listed, drawn, vectors).write(html)
     files.write_text(path, markdown(title, lead, listed, folder.relative_to(path.parent)))
     return path
 
@@ -107,7 +106,9 @@ def markdown(title: str, lead: str, blocks: Iterable[Block], pictures: Path = Pa
     return "\n\n".join(parts) + "\n"
 
 
-def _html_page(title: str, lead: str, blocks: Iterable[Block], drawn: Mapping[str, Figure]) -> HtmlPage:
+def _html_page(
+    title: str, lead: str, blocks: Iterable[Block], drawn: Mapping[str, Figure], vectors: Mapping[str, Path]
+) -> HtmlPage:
     import pandas as pd
 
     page = HtmlPage(title, lead)
@@ -121,7 +122,7 @@ def _html_page(title: str, lead: str, blocks: Iterable[Block], drawn: Mapping[st
                 cells = [[_for_html(value) for value in row] for row in rows]
                 page.table(pd.DataFrame(cells, columns=list(columns), dtype=object), caption)
             case Picture(name, caption):
-                page.figure(drawn[name], caption)
+                page.figure(drawn[name], caption, vectors[name].read_text(encoding="utf-8"))
     return page
 
 

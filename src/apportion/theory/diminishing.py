@@ -31,7 +31,7 @@ def bent_constant(means: Sequence[float], b: float, sigma: float | Sequence[floa
     c = _diminishing("c", c, "C* is of diminishing returns; for c = 1 there is `asymptotic_lower_bound`")
     b = number("b", b, low=0.0, high=1.0)
     if b > c:
-        raise refuse("b", f"at most c = {c:g}, as above it regret is bounded and C* is not its constant", b)
+        raise refuse("b", f"at most c = {c:g}, as above it tiny amounts tell without limit, and C* is not for it", b)
     scales = noise_scales(sigma, len(values))
     shares, worth = _optimum(values, c)
     best = shares.index(max(shares))
@@ -91,7 +91,7 @@ class Transitions(NamedTuple):
 
 
 def transitions(c: float) -> Transitions:
-    """(1/2, c/2, c − 1/2): the one transition of the paper, b = 1/2 at c = 1, is three at c < 1.
+    """(1/2, c/2, c − 1/2): the one transition of the paper, b = 1/2 at c = 1, is three at c < 1. For 0 ≤ b ≤ c.
 
     * `interior`, b = 1/2: what a small arm adds to C*, σ² a^(2b−1), vanishes with its share above, explodes below.
     * `losing_arms`, b = c/2: above, a floor finds out arms with μ < 0 at a cost of O(1); at and below, they cost at
@@ -109,7 +109,7 @@ def losing_arms_constant(means: Sequence[float], b: float, sigma: float | Sequen
     """Σ over μ_i < 0 of 2 σ_i² / |μ_i|: liminf R / log T is at least that, for b ≤ c/2 and every consistent policy.
 
     Gaussian noise, c < 1, at least one μ_i > 0; consistent: R = o(T^p) on every instance with a positive mean, for
-    every p > 0. For b > c/2 it is false: a floor t^(−α)/K with 1/c < α < 1/(2c−2b) makes such arms cost O(1).
+    every p > 0. For c/2 < b ≤ c it is false: a floor t^(−α)/K, 1/c < α < 1/(2c−2b), makes such arms cost O(1).
 
     >>> losing_arms_constant([1.0, -0.5, -2.0], b=0.2, sigma=1.0, c=0.6)
     5.0

@@ -78,7 +78,7 @@ def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
             along = _along(policy, b, DIVIDING_GAP, sizes, seed)
             plateaus.append({"policy": name, "b": b, **along, **_slope(along, True)})
     return {
-        "arms": ARMS, "gaps": [POOLING_GAP, DIVIDING_GAP], "confidence": CONFIDENCE, "flat": FLAT, "own runs": True,
+        "arms": ARMS, "gaps": [POOLING_GAP, DIVIDING_GAP], "confidence": CONFIDENCE, "flat": FLAT,
         "slopes": _together(slopes), "plateaus": _together(plateaus),
     }  # fmt: skip
 
@@ -103,13 +103,6 @@ def verdict_on_growth(row: Values, flat: float) -> str:
     return words.get(against(Interval(row["low"], row["high"]), flat), "not told apart")
 
 
-_OWN_RUNS = "Every horizon has runs of its own."
-_SHARED_RUNS = (
-    "These points were measured before every horizon had runs of its own: those of a row share a seed, which the "
-    "interval leaves out; a new run measures them anew."
-)
-
-
 def show(values: Values) -> list[Block]:
     """Two tables and a picture."""
     pooling, dividing = (shown(gap) for gap in values["gaps"])
@@ -121,7 +114,7 @@ def show(values: Values) -> list[Block]:
             "O(1)."
         ),
         Text(
-            f"How it is judged. {_OWN_RUNS if values['own runs'] else _SHARED_RUNS} An interval is that of the "
+            "How it is judged. Every horizon has runs of its own. An interval is that of the "
             "least-squares slope "
             "through the true means at these horizons, with Student's t and the level shared by the rows of its "
             f"table ({shown(len(values['slopes']))} and {shown(len(values['plateaus']))}), so that a table holds "

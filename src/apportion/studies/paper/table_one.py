@@ -156,29 +156,18 @@ def measure(sizes: Sizes, seed: int, on_step: OnStep) -> Values:
                     "power": power.value, "error": power.error, "freedom": power.freedom,
                     "rate": _rate(b, axis, x), "bound": _with_logs(name, b, axis, x, other),
                 })  # fmt: skip
-    return judged(rows, sizes.gap_ratio, own_runs=True)
+    return judged(rows, sizes.gap_ratio)
 
 
-def judged(rows: list[dict[str, Any]], spacing: float, own_runs: bool) -> Values:
-    """The rows with intervals that hold together by table, and verdicts; `own_runs`: whether every point has some."""
+def judged(rows: list[dict[str, Any]], spacing: float) -> Values:
+    """The rows with intervals that hold together by table, and verdicts."""
     comparisons = {axis: sum(row["axis"] == axis and row["error"] > 0 for row in rows) for axis in ("T", "K")}
     for row in rows:
         found = interval_of(Estimate(row["power"], row["error"], row["freedom"]), max(comparisons[row["axis"]], 1))
         row |= {**found._asdict(), "verdict": verdict(found, row["rate"], row["bound"])}
     printed = [list(rate)[:6] for rate in theory.TABLE_1]
     return {"rows": rows, "spacing": spacing, "printed": printed, "comparisons": comparisons,
-            "confidence": CONFIDENCE, "close": CLOSE, "own runs": own_runs}  # fmt: skip
-
-
-_OWN_RUNS = (
-    "The worst gap is found in some runs and its regret measured in others, and every point has runs of its own, so "
-    "that points are independent and none is large by choice."
-)
-_SHARED_RUNS = (
-    "The points of this table were measured before each had runs of its own: those of a row share a seed, which the "
-    "interval leaves out, and the worst regret is the largest of several measured means, which is a little too "
-    "large. A new run measures them anew."
-)
+            "confidence": CONFIDENCE, "close": CLOSE}  # fmt: skip
 
 
 def show(values: Values) -> list[Block]:
@@ -196,7 +185,8 @@ def show(values: Values) -> list[Block]:
             "that its bound says so."
         ),
         Text(
-            f"How it is judged. {_OWN_RUNS if values['own runs'] else _SHARED_RUNS} The interval "
+            "How it is judged. The worst gap is found in some runs and its regret measured in others, and every "
+            "point has runs of its own, so that points are independent and none is large by choice. The interval "
             "is that of the slope through the true means at these points: its error follows from theirs, with "
             "Student's t, and with the level shared by the rows of a table (Bonferroni: "
             f"{shown(values['comparisons']['T'])} measured rows along T, {shown(values['comparisons']['K'])} along "
