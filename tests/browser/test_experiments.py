@@ -87,3 +87,22 @@ def test_the_slider_walks_through_the_phase_transition(ready):
     page.keyboard.press("ArrowLeft")
     expect(at("transition-b-value")).to_have_text("0.95")
     expect(at("transition-against").locator(".scatterlayer .trace").nth(1)).to_be_attached()
+
+
+def test_policies_are_compared_in_several_worlds_without_a_script(ready):
+    """Chosen, made, shown; the world of twelve months ends after twelve periods."""
+    page, at = ready.go("/laboratory/compare"), ready.at
+    for value in page.locator("input[type=checkbox]:checked").evaluate_all("all => all.map(each => each.value)"):
+        page.locator(f"input[value={value}]").uncheck()
+    for name, value in (("policy", "MARA"), ("policy", "RiverUCB"), ("world", "jobs"), ("world", "tests-monthly")):
+        page.locator(f"input[name={name}][value={value}]").check()
+    page.locator("#horizon").fill("60")
+    page.locator("#runs").fill("3")
+    ready.follow(at("compare-start").click)
+    expect(at("compare-table")).to_be_visible(timeout=COMPILING)
+    expect(at("compare-table").locator("thead")).to_contain_text("Jobs with caps (60 periods)")
+    expect(at("compare-table").locator("thead")).to_contain_text("US tests by state and month (12 periods)")
+    rows = at("compare-table").locator("tbody tr")
+    expect(rows).to_have_count(3)
+    expect(rows.last).to_contain_text("an even split")
+    assert page.locator("input[name=policy][value=MARA]").is_checked()  # what was asked stays to be changed

@@ -78,6 +78,17 @@ def test_the_residuals_own_noise_is_drawn():
         check(world)
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_arm_with_one_or_two_outcomes_has_the_noise_of_the_others(count):
+    """Not none at all, which would make it the surest arm of the world."""
+    rows, _ = history(periods=100)
+    rare = [{**row, "arm": "rare"} for row in rows[: 3 * count : 3]]
+    world = ap.world_from_history([*rows, *rare], noise="residuals", apart="week")
+    *known, last = world.sigma
+    assert last == pytest.approx(np.exp(np.log(known).mean()))
+    assert np.isfinite(world.path).all()
+
+
 def test_a_policy_plays_in_it():
     world = ap.world_from_history(history(periods=60)[0], noise="residuals")
     found = ap.simulate(ap.Uniform(), world, horizon=60, replications=2, seed=1, periods=1, progress=False)

@@ -90,6 +90,15 @@ def test_the_best_split_has_no_regret_and_adds_up(name):
     assert world.regret(world.best_split) == pytest.approx(0.0, abs=1e-12)
 
 
+def test_a_threshold_is_reached_by_an_amount_that_misses_it_by_rounding_only():
+    """As in the best set: 0.1 + 0.2 pays for 0.3, and 1 − 0.7 for 0.3."""
+    world = ap.Thresholds(rates=(0.9, 0.5), threshold=(0.3, 0.7))
+    assert 1.0 - 0.7 > 0.3 > 0.3 - 1e-13
+    for first in (1.0 - 0.7, 0.3 - 1e-13):
+        assert world.regret([first, 1.0 - first]) == pytest.approx(0.0, abs=1e-9)
+    assert world.regret([0.3 - 1e-9, 0.7 + 1e-9]) == pytest.approx(0.9)
+
+
 def test_discounting_is_what_ending_by_chance_is_on_average():
     """Error budget: a mean of 4000 runs at five standard errors, below 6e-7; the seed is fixed."""
     world = WORLDS["discounted"]

@@ -115,12 +115,16 @@ def test_multiple_plays_cost_log():
 
 
 def test_discretised_cucb_costs_log_against_the_best_in_levels():
-    """Measured 450, 1051, 1884: the second differences of log T shrink where a power would grow."""
-    chances = ((0.0, 0.5, 0.6, 0.65, 0.7), (0.0, 0.2, 0.5, 0.8, 0.9), (0.0, 0.1, 0.2, 0.3, 0.4))
+    """Each ten times of T costs the same, as log T says: measured 59, 62, 56 (± 2); T^0.1 would rise by a quarter.
+
+    Levels differ by 0.1 and more, so that 10³ periods are enough to leave the start behind.
+    """
+    world = ap.SuccessCurves(chances=((0.0, 0.1, 0.9), (0.0, 0.2, 0.3), (0.0, 0.1, 0.2)))
     last = 100_000 * LONG
-    world = ap.SuccessCurves(chances=chances)
-    found = regret(P.DiscretisedCUCB(levels=4), world, last, 10, [last // 100, last // 10, last])
-    assert found[2] / found[1] < 2.0
+    found = regret(P.DiscretisedCUCB(levels=2), world, last, 20, [last // 1000, last // 100, last // 10, last])
+    first, second, third = np.diff(found)
+    assert second / first < 1.25
+    assert 0.5 < third / second < 1.15
 
 
 KNOTS = tuple(np.linspace(0.0, 1.0, 41).tolist())
@@ -215,6 +219,25 @@ def test_a_process_per_arm_learns_the_curves(by):
     found = regret(P.GaussianProcessKnapsack(levels=10, by=by), world, 120, 4, [60, 120])
     even = regret(ap.Uniform(), world, 60, 1, [60])[0]
     assert found[1] - found[0] < even
+
+
+def test_the_posterior_of_a_process_is_that_of_scikit_learn():
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+    from apportion.policies.published.gaussian_process import posterior
+
+    rng, grid = np.random.default_rng(4), np.linspace(0.0, 1.0, 21)
+    for points in (1, 2, 9, 21):
+        places = np.sort(rng.choice(grid, points, replace=False))
+        means, noises = rng.normal(size=points), rng.uniform(1e-3, 1.0, points)
+        size, length = rng.uniform(0.5, 3.0), rng.uniform(0.1, 2.0)
+        kernel = ConstantKernel(size) * RBF(length)
+        model = GaussianProcessRegressor(kernel, alpha=noises, optimizer=None).fit(places[:, np.newaxis], means)
+        for ours, theirs in zip(
+            posterior(places, means, noises, size, length, grid), model.predict(grid[:, np.newaxis], return_cov=True)
+        ):
+            np.testing.assert_allclose(ours, theirs, atol=1e-9)
 
 
 def test_the_library_in_use_pools_and_the_quarterly_plan_learns():

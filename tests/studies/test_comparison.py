@@ -114,6 +114,15 @@ def test_a_quarter_is_as_many_periods_as_the_world_has_in_one(tmp_path):
     assert "'quarter': 3" in path.read_text(encoding="utf-8")
 
 
+def test_a_world_that_follows_a_history_ends_with_it():
+    """Beyond its end the means would stand still; where they always do there is no end."""
+    cases = named_worlds(["tests-monthly", "fields", "bent"])
+    assert [case.periods for case in cases] == [12, None, None]
+    found = compare(named_policies(["Uniform"]), cases, horizon=20, runs=2, timed=False).scores
+    assert [score.horizon for score in found] == [12, 20, 20]
+    assert "tests by state and month (T = 12)" in " ".join(earned_table(found).columns)
+
+
 def test_the_study_of_real_worlds_and_its_headline(tmp_path):
     chosen = [each for each in real_worlds() if each.key in ("ads-revenue", "clicks-low")]
     found = run_study(["Matching", "RiverUCB"], worlds=chosen, runs=2, timed=False)
@@ -155,6 +164,8 @@ def test_the_commands(tmp_path, capsys, monkeypatch):
     assert done.exit_code == 0, done.output
     assert "history.csv" in done.output
     assert "an even split" in done.output
+    with pytest.raises(InvalidValue, match=r"`--residuals` must be given with --history"):
+        run(app, ["compare", "--policy", "Uniform", "--residuals"], catch_exceptions=False)
     asked = ["study", "real-worlds", "--policy", "Uniform", "--world", "fields", "--runs", "2"]
     done = run(app, asked)
     assert done.exit_code == 0, done.output

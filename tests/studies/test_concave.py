@@ -10,7 +10,7 @@ import apportion as ap
 from apportion.cli.app import app
 from apportion.simulation.candidates import Informed
 from apportion.simulation.engines.streams import restart, streams
-from apportion.studies.concave import NAMED, Case, Score, drawn_cases, scores
+from apportion.studies.concave import NAMED, Case, Score, drawn_cases, scores, swings
 from apportion.studies.concave import told as told_study
 from apportion.studies.concave.scores import possible
 from apportion.studies.concave.worlds import Recipe
@@ -123,6 +123,14 @@ def test_the_tables_of_what_it_costs_not_to_know():
     assert {row[-1] for row in told_study.moving_table(moving).rows} == {4.0}
     asked = [row[2] for row in told_study.bars(grid, moving).rows]
     assert asked == pytest.approx([2.0, 2.0, 4.0, 1.0])
+    assert [row[-1] for row in told_study.bars(grid, moving).rows] == [False, False, False, True]
+
+
+def test_how_far_successive_shares_are_apart():
+    assert swings.mean_swing(1.0, 0.75, 10, runs=2, seed=1, policy=ap.Uniform()) == (0.0, 0.0)
+    swing, error = swings.mean_swing(0.9, 0.4, 5, runs=4, seed=1, policy=ap.UCB())
+    assert 0.1 < swing < 1.0
+    assert 0.0 < error < swing
 
 
 def made(case, policy):

@@ -46,6 +46,7 @@ def test_a_comparison_is_made_once_and_shown_as_a_table(client):
     table = page.text[page.text.index("compare-table") :]
     assert re.search(r"MARA.*?\d+\.\d% <small>± \d+\.\d%", table, re.S)
     assert "an even split" in table
+    assert f"({ASKED['horizon']} periods)" in table
     assert "compare-table" in post(client, **ASKED).text  # found again, at once
 
 

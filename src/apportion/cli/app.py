@@ -159,7 +159,9 @@ def compare(
     residuals: Annotated[
         bool, typer.Option("--residuals", help="With the residuals' own noise in the world of --history.")
     ] = False,
-    horizon: Annotated[int, typer.Option(help="Periods of each run.", min=2)] = 1_000,
+    horizon: Annotated[
+        int, typer.Option(help="Periods of each run; at most those of the history where a world follows one.", min=2)
+    ] = 1_000,
     runs: Annotated[int, typer.Option(help="Runs in every world.", min=2)] = 20,
     seed: Annotated[int, typer.Option(help="The seed of the random numbers.", min=0)] = 1,
     workers: Annotated[int | None, typer.Option(help="Threads on this machine; all cores by default.", min=1)] = None,

@@ -27,6 +27,8 @@ def show_comparison(
 
     if out is not None:
         optional.require("plot", "`--out`")  # before the work, not after it
+    if residuals and history is None:
+        raise refuse("--residuals", "given with --history, whose residuals they are", True)
     chosen = named_policies(policies or USUAL_POLICIES)
     cases = named_worlds(worlds or ([] if history is not None else USUAL_WORLDS))
     if history is not None:
@@ -85,9 +87,11 @@ def show_real_worlds(
 
 def _fitted(file: Path, residuals: bool, reading: dict[str, Any]) -> Case:
     from apportion.inference.fitted_world import fit_world
+    from apportion.model.real_worlds import QUARTERS
 
     found = fit_world(file, noise="residuals" if residuals else "gaussian", **reading)
-    return Case(f"{file.name}: c={found.fit.c:.2f} b={found.fit.b:.2f}", found.world)
+    name = f"{file.name}: c={found.fit.c:.2f} b={found.fit.b:.2f}"
+    return Case(name, found.world, QUARTERS.get(reading["period"]))
 
 
 def _show(found: Comparison, as_json: bool) -> None:

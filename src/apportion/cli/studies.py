@@ -212,6 +212,7 @@ def show_told(runs: int, seed: int, workers: int | None, out: Path | None, as_js
     """Play `Auto` beside rules that are told the truth; `out` gets the regrets and the page."""
     from apportion.studies.concave import told
     from apportion.studies.concave.page import TOLD_DATA, write_told
+    from apportion.studies.concave.swings import swings_table
 
     command = f"apportion study told --runs {runs} --seed {seed} --out {out}"
     path = None if out is None else out / TOLD_DATA
@@ -228,12 +229,13 @@ def show_told(runs: int, seed: int, workers: int | None, out: Path | None, as_js
                 (told.moving_policies(), moving, told.MOVING_HORIZON),
             )
         ]  # fmt: skip
+    swings = swings_table(runs, seed)
     if out is not None:
-        write_told(found[0], found[1], out, command)
+        write_told(found[0], found[1], swings, out, command)
     if as_json:
         print(json.dumps([score._asdict() for part in found for score in part], indent=2))
         return
-    for block in (told.grid_table(found[0]), told.moving_table(found[1]), told.bars(found[0], found[1])):
+    for block in (told.grid_table(found[0]), told.moving_table(found[1]), told.bars(found[0], found[1]), swings):
         print_block(block)
 
 

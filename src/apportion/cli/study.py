@@ -117,6 +117,7 @@ def told(runs: Runs = 20, seed: Seed = 1, workers: Workers = None, out: Out = No
     """What it costs not to know: the regret of Auto over that of rules told c, b, σ, and how long to remember.
 
     Bent power laws at rest (T = 2,000), and laws that move: drift, jumps, weekdays, a season (T = 600).
+    Then how far successive shares are apart (periods 50 to 200), and whether each bar is met.
     With a folder (--out) an interrupted run goes on where it stopped.
 
     Example: apportion study told --runs 5

@@ -6,7 +6,8 @@ of an arm in period t is the information-weighted mean of the outcomes around it
   μ_i(t) = Σ_s k((t − s)/h)·x^(c−2b)·Y / Σ_s k((t − s)/h)·x^(2c−2b),  k(u) = exp(−u²/2),
 
 with one h for all arms: the one that predicts an outcome best from the others of its arm (leave-one-out). σ_i is what
-is left, with the degrees of freedom that smoothing took. Amounts are in units of the mean total of a period, so that
+is left, with the degrees of freedom that smoothing took; with one or two outcomes that of the others (their geometric
+mean). Amounts are in units of the mean total of a period, so that
 a budget of 1 is that of a usual period.
 """
 
@@ -32,6 +33,8 @@ BANDWIDTHS = (2.0, 3.0, 5.0, 8.0, 13.0, 21.0, 34.0, 55.0, 1e6)
 # With fewer days than this between first and last a month has no mean of its own.
 _DAYS_FOR_MONTHS = 60
 _LEAST_PERIODS = 8
+# Fewer outcomes do not tell the noise of an arm, and the fit leaves them out as well.
+_LEAST_OUTCOMES = 3
 
 
 class FittedWorld(NamedTuple):
@@ -127,8 +130,10 @@ def fit_world(
     ]
     width = _bandwidth(arms, *exponents) if smooth is None else smooth
     path = np.column_stack([_smoothed(arm, np.arange(periods), width, *exponents)[0] for arm in arms])
-    sigmas, residuals = zip(*(_noise(arm, width, *exponents) for arm in arms))
-    family = Gaussian() if noise == "gaussian" else Empirical.of(np.concatenate(residuals))
+    found = [_noise(arm, width, *exponents) for arm in arms if len(arm.when) >= _LEAST_OUTCOMES]
+    usual = math.exp(sum(math.log(sigma) for sigma, _ in found) / len(found))
+    sigmas = [_noise(arm, width, *exponents)[0] if len(arm.when) >= _LEAST_OUTCOMES else usual for arm in arms]
+    family = Gaussian() if noise == "gaussian" else Empirical.of(np.concatenate([errors for _, errors in found]))
     base = Instance(tuple(path.mean(axis=0).tolist()), fit.b, tuple(map(float, sigmas)), fit.c, family)
     return FittedWorld(
         Moving(base, path=tuple(map(tuple, path.tolist()))), tuple(fit.arms.names), budget, width, periods, fit

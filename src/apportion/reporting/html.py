@@ -127,13 +127,16 @@ class Page:
             f"<table>\n<thead>\n{head}\n</thead>\n<tbody>\n{body}\n</tbody></table></div>"
         )
 
-    def figure(self, figure: Figure, caption: str = "") -> Self:
-        """A picture of `reporting.figures`, drawn into the page; its title is read out to those who cannot see it."""
+    def figure(self, figure: Figure, caption: str = "", svg: str = "") -> Self:
+        """A picture of `reporting.figures`, drawn into the page; its title is read out to those who cannot see it.
+
+        `svg` is the picture as `figures.svg` gives it, where it was asked for already.
+        """
         from apportion.reporting import figures
 
         self._pictures += 1
         label = " ".join(figure.get_suptitle().split()).replace(r"\$", "$") or caption or f"picture {self._pictures}"
-        drawing = _inline(figures.svg(figure), f"p{self._pictures}-")
+        drawing = _inline(svg or figures.svg(figure), f"p{self._pictures}-")
         below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
         return self._add(
             f'<figure><div class="picture" tabindex="0" role="img" aria-label="{escape(label)}">{drawing}</div>'

@@ -12,7 +12,7 @@ from apportion.model.world import World
 
 # With thresholds that differ the best set of arms is found by looking at every set.
 MOST_SETS_ARMS = 16
-# A sum of thresholds may exceed a budget by rounding only.
+# A sum of thresholds may exceed a budget, and a threshold an amount, by rounding only.
 _SLACK = 1e-12
 
 
@@ -81,7 +81,7 @@ class Thresholds(World):
 
     def outcome(self: Any, number: Any, arm: Any, amount: Any, state: Any, rng: Any) -> Any:
         """μ where the amount is enough, else 0; a success or not."""
-        chance = self.rates[arm] if amount >= self.thresholds[arm] else 0.0
+        chance = self.rates[arm] if amount >= self.thresholds[arm] - _SLACK else 0.0
         return chance, 1.0 if rng.random() < chance else 0.0
 
     def best_value(self: Any, number: Any, budget: Any, state: Any) -> Any:

@@ -1,6 +1,7 @@
 """A Gaussian process per arm and a knapsack over its draws or bounds. Needs scikit-learn: the extra `process`."""
 
 import math
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,27 +97,43 @@ def _process(
     sums: Any, arm: int, grid: Floats, noise: float, scale: float, refit: bool, rng: Any
 ) -> tuple[Floats, Floats, Floats]:
     """The posterior mean and deviation of an arm on the grid, and a draw; `fitted` keeps the kernel between fits."""
-    from sklearn.gaussian_process import GaussianProcessRegressor
-    from sklearn.gaussian_process.kernels import RBF, ConstantKernel
-
     tried = np.flatnonzero(sums.count[:, arm] > 0.0)
     places = np.concatenate([[0.0], grid[tried]])
     means = np.concatenate([[0.0], sums.total[tried, arm] / sums.count[tried, arm]]) / scale
-    alpha = np.concatenate([[1e-6], noise / scale**2 / sums.count[tried, arm]]) + 1e-9
+    noises = np.concatenate([[1e-6], noise / scale**2 / sums.count[tried, arm]]) + 1e-9
     size, length = sums.fitted[:, arm] if sums.fitted[0, arm] > 0.0 else (1.0, 0.5)
-    kernel = ConstantKernel(size, (1e-2, 1e2)) * RBF(length, (_SHORTEST, _LONGEST))
-    optimiser = "fmin_l_bfgs_b" if refit and len(tried) > 1 else None
-    model = GaussianProcessRegressor(kernel, alpha=alpha, optimizer=optimiser)
-    import warnings
+    if refit and len(tried) > 1:
+        size, length = sums.fitted[:, arm] = _fitted(places, means, noises, size, length)
+    mean, covariance = posterior(places, means, noises, size, length, grid)
+    jitter = 1e-8 * np.trace(covariance) / len(grid) + 1e-10
+    draw = mean + np.linalg.cholesky(covariance + jitter * np.eye(len(grid))) @ rng.standard_normal(len(grid))
+    return scale * mean, scale * np.sqrt(np.maximum(np.diag(covariance), 0.0)), scale * draw
 
+
+def _fitted(places: Floats, means: Floats, noises: Floats, size: float, length: float) -> Floats:
+    """The size and the length of the kernel of greatest likelihood, looked for from these on."""
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+    kernel = ConstantKernel(size, (1e-2, 1e2)) * RBF(length, (_SHORTEST, _LONGEST))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a kernel at the end of its range is no news
-        model.fit(places[:, np.newaxis], means)
-    if optimiser is not None:
-        sums.fitted[:, arm] = np.exp(model.kernel_.theta)
-    mean, covariance = model.predict(grid[:, np.newaxis], return_cov=True)
-    root = np.linalg.cholesky(
-        covariance + 1e-8 * np.trace(covariance) / len(grid) * np.eye(len(grid)) + 1e-10 * np.eye(len(grid))
-    )
-    draw = mean + root @ rng.standard_normal(len(grid))
-    return scale * mean, scale * np.sqrt(np.maximum(np.diag(covariance), 0.0)), scale * draw
+        model = GaussianProcessRegressor(kernel, alpha=noises).fit(places[:, np.newaxis], means)
+    return np.asarray(np.exp(model.kernel_.theta))
+
+
+def posterior(
+    places: Floats, means: Floats, noises: Floats, size: float, length: float, grid: Floats
+) -> tuple[Floats, Floats]:
+    """Mean and covariance on the grid given `means` with variances `noises` at `places`, for the kernel
+    size·exp(−d²/(2·length²)).
+
+    As scikit-learn's `predict`, at a fiftieth of its time: nothing is validated, which is what takes it 9 ms.
+    """
+
+    def kernel(one: Floats, other: Floats) -> Floats:
+        return np.asarray(size * np.exp(-0.5 * ((one[:, np.newaxis] - other) / length) ** 2))
+
+    root = np.linalg.cholesky(kernel(places, places) + np.diag(noises))
+    across = np.linalg.solve(root, kernel(places, grid))
+    return across.T @ np.linalg.solve(root, means), kernel(grid, grid) - across.T @ across

@@ -70,13 +70,32 @@ def look(policy: int) -> Look:
     return Look(PALETTE[policy % len(PALETTE)], DASHES[policy % len(DASHES)], MARKERS[policy % len(MARKERS)])
 
 
-def svg(figure: Figure) -> str:
-    """The picture as SVG text: letters as outlines, and the same bytes for the same picture."""
-    buffer = io.BytesIO()
+@contextmanager
+def _laid_out(figure: Figure) -> Iterator[None]:
+    """The picture with its parts in their places, which are sought once for all files written inside."""
+    engine = figure.get_layout_engine()
     with picture_style():
         figure.draw_without_rendering()
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
+        if engine is None:
+            yield
+            return
+        figure.set_layout_engine("none")
+        try:
+            yield
+        finally:
+            figure.set_layout_engine(engine)
+
+
+def _svg(figure: Figure) -> str:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None})
     return buffer.getvalue().decode()
+
+
+def svg(figure: Figure) -> str:
+    """The picture as SVG text: letters as outlines, and the same bytes for the same picture."""
+    with _laid_out(figure):
+        return _svg(figure)
 
 
 def save(figure: Figure, stem: str | os.PathLike[str]) -> tuple[Path, Path]:
@@ -84,7 +103,7 @@ def save(figure: Figure, stem: str | os.PathLike[str]) -> tuple[Path, Path]:
     target = Path(stem)
     target.parent.mkdir(parents=True, exist_ok=True)
     png, vector = target.with_name(target.name + ".png"), target.with_name(target.name + ".svg")
-    with picture_style():
+    with _laid_out(figure):
         figure.savefig(png, dpi=150, metadata={"Software": None})
-    vector.write_text(svg(figure), encoding="utf-8", newline="\n")
+        vector.write_text(_svg(figure), encoding="utf-8", newline="\n")
     return png, vector

@@ -50,6 +50,8 @@ def compare(
 ) -> Comparison:
     """Every policy in every world; `horizon` is one for all, or by the name of the world.
 
+    A world that follows the means of a history is played no longer than that: after it they would stand still.
+
     A policy that asks for what a world does not have (b of a world without one) does not play there. All policies of
     a world meet the same noise. With `path` finished scores are found again.
 
@@ -64,6 +66,7 @@ def compare(
     for case in cases:
         require_playable(case.world)
         length = horizon if isinstance(horizon, int) else horizon[case.name]
+        length = length if case.periods is None else min(length, case.periods)
         found += scores(
             policies, [case], runs, seed, [length], workers=workers, path=path, command=command, on_case=on_case
         )

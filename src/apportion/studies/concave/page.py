@@ -76,14 +76,14 @@ def write_study(found: Sequence[Score], folder: Path, command: str) -> Path:
     return write_page(folder / PAGE, TITLE, LEAD, _blocks(words, verdicts(found), by_world(found)))
 
 
-def write_told(grid: Sequence[Score], moving: Sequence[Score], folder: Path, command: str) -> Path:
+def write_told(grid: Sequence[Score], moving: Sequence[Score], swings: Table, folder: Path, command: str) -> Path:
     """Write the page of what it costs not to know into the folder."""
     words = (
         f"Means 1, 0.85, 0.7, 0.6, 0.4 (with ten arms evenly from 1 to 0.4), a budget of 1; T = {told.GRID_HORIZON:,}"
         f" at rest, {told.MOVING_HORIZON} where means move, there with σ from 0.15 to 0.6. A fixed memory is that of"
         f" `Matching` with sums that fade. Made by `{command}`; the numbers are in `{TOLD_DATA}`."
     )
-    tables = told.bars(grid, moving), told.grid_table(grid), told.moving_table(moving)
+    tables = told.bars(grid, moving), swings, told.grid_table(grid), told.moving_table(moving)
     return write_page(folder / TOLD_PAGE, TOLD_TITLE, TOLD_LEAD, _blocks(words, *tables))
 
 

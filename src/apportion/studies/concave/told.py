@@ -172,10 +172,10 @@ def bars(grid: Sequence[Score], moving: Sequence[Score], policy: str = "Auto") -
                 found.append(scores[policy].regret / min((scores[name].regret for name in over), default=at_rest))
         return found
 
-    rows = [
+    rows: list[list[Any]] = [
         ["bent power laws, over Recommended told the truth", 1.5, _geometric_mean(cells), 2.5, max(cells)],
         *(
-            [words, bar, _geometric_mean(values), "", max(values)]
+            [words, bar, _geometric_mean(values), None, max(values)]
             for words, bar, values in (
                 ("at rest, over the same policy told that nothing moves", 1.1,
                  still + ratios([STEADY], [FORGETS_NOTHING])),
@@ -186,8 +186,8 @@ def bars(grid: Sequence[Score], moving: Sequence[Score], policy: str = "Auto") -
     ]  # fmt: skip
     return Table(
         "What is asked and what was found",
-        ["regret", "geometric mean at most", "found", "none above", "largest"],
-        rows,
+        ["regret", "geometric mean at most", "found", "none above", "largest", "met"],
+        [[*row, row[2] <= row[1] and (row[3] is None or row[4] <= row[3])] for row in rows],
     )
 
 

@@ -49,6 +49,12 @@ class Case(NamedTuple):
         """Whether its means are at rest."""
         return not self.world.moves
 
+    @property
+    def periods(self) -> int | None:
+        """How many periods the history had whose means the world follows; None where it follows none."""
+        path = self.world.path if isinstance(self.world, Moving) else None
+        return len(path) if path is not None and len(path) > 1 else None
+
 
 class Recipe(NamedTuple):
     """What a concave world is made from; the budget of a period is 1, an even share 1/K.

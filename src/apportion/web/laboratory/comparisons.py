@@ -6,6 +6,7 @@ by what they depend on, so a comparison that was made before is there at once.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import threading
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 
 import platformdirs
 
-from apportion._common.sources import simulation_digest
+from apportion._common.sources import digest_of, simulation_starts
 from apportion._common.validation import choice, refuse, whole
 from apportion.errors import ApportionError
 from apportion.model.real_worlds import FITTED, real_worlds
@@ -44,8 +45,14 @@ class Asked(NamedTuple):
     @property
     def key(self) -> str:
         """A name for the file of its results, which other code or other worlds would not give again."""
-        made_of = simulation_digest() + hashlib.sha256(FITTED.read_bytes()).hexdigest()
-        return hashlib.sha256(json.dumps([made_of, *self]).encode()).hexdigest()[:24]
+        return hashlib.sha256(json.dumps([_made_of(), *self]).encode()).hexdigest()[:24]
+
+
+@functools.cache
+def _made_of() -> str:
+    """A digest of the code and of the fitted worlds that comparisons are made of."""
+    code = digest_of((*simulation_starts(), compare.__module__))
+    return code + hashlib.sha256(FITTED.read_bytes()).hexdigest()
 
 
 class Found(NamedTuple):

@@ -56,7 +56,9 @@ def table(found: Comparison) -> dict[str, Any]:
             for score in own
         ]))  # fmt: skip
     costs = {cost.policy: f"{cost.microseconds:.3g}" for cost in found.costs}
-    return {"worlds": worlds, "rows": rows, "even": [f"{even[world]:.1%}" for world in worlds], "costs": costs}
+    lengths = {score.world: score.horizon for score in found.scores}
+    titles = [f"{world} ({lengths[world]:,} periods)" for world in worlds]
+    return {"worlds": titles, "rows": rows, "even": [f"{even[world]:.1%}" for world in worlds], "costs": costs}
 
 
 @router.get(PATH)
