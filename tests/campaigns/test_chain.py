@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from tests.cli.commands import run
 
 import apportion as ap
 from apportion.campaigns import check, transactions
@@ -52,6 +53,32 @@ def test_an_event_that_was_changed_is_named(campaign, db, statement, number):
     found = campaign.check()
     assert not found.ok
     assert found.message.startswith(f"Event {number} is not as it was written")
+
+
+@pytest.mark.parametrize("column", ["at", "kind", "key", "payload", "actor", "request", "digest"])
+def test_a_bit_that_makes_a_text_no_text_is_found_and_named(sqlite, column):
+    for name in ("ads", "good"):
+        with acting("nightly import", "r-17"):
+            made = ap.Campaign.create(name, ("a", "b"), budget=100, b=0.75, sigma=1, seed=1, db=sqlite)
+            for key in ("k1", "k2"):
+                made.split(key=key)
+    (ours,) = (row.id for row in rows_of(sqlite) if row.name == "ads")
+    flipped = f"CAST(x'ff' || CAST(substr({column}, 2) AS BLOB) AS TEXT)"
+    change(sqlite, f"UPDATE events SET {column} = {flipped} WHERE number = 3 AND campaign = {ours}")
+    change(sqlite, "DELETE FROM snapshots")
+    open_store(sqlite).close()
+    assert run("check", "good", "--db", sqlite).code == 0
+    broken = run("check", "ads", "--db", sqlite)
+    assert broken.code == 1
+    assert "Event 3 is not as it was written" in " ".join((broken.out + broken.err).split())
+    listed = run("campaigns", "--db", sqlite)
+    assert listed.code == 0
+    assert "good" in listed.out
+
+
+def rows_of(db):
+    with open_store(db).reading() as session:
+        return session.campaigns()
 
 
 def test_without_snapshots_the_digests_are_compared(campaign, db):

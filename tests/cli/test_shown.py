@@ -164,6 +164,11 @@ def test_the_numbers_of_a_column_have_as_many_decimals():
     assert column_cells([1666.6666, 551.1, 0.0]) == ["1,666.67", "551.10", "0.00"]
     assert column_cells([3000.0, 2000.0, None]) == ["3,000", "2,000", "–"]
     assert column_cells([-3.25, float("inf"), float("nan")]) == ["-3.250", "∞", "–"]
+    assert column_cells([60, None, 12.5]) == [
+        "60.00",
+        "–",
+        "12.50",
+    ]  # an export that somebody edited has whole numbers
     assert column_cells([]) == []
 
 

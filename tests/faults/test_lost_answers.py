@@ -256,6 +256,24 @@ def test_no_answer_has_an_address_or_a_secret(wire, caplog):
     assert SECRET not in caplog.text
 
 
+@pytest.mark.parametrize(
+    "db",
+    [
+        "postgresql://me:a@bS3CRET@127.0.0.1/x",
+        "postgresql:/me:S3CRET@h/x",
+        "postgres:me:S3CRET@h/x",
+        "host=127.0.0.1 password=S3CRET",
+        "sqlite://me:S3CRET@h/x",
+        "mysql://me:S3CRET@h/x",
+        "postgresql://me:S3CRET@h:port/x",
+    ],
+)
+def test_an_address_that_is_not_as_it_should_be_is_refused_and_not_shown(db):
+    with pytest.raises(ap.InvalidValue, match=r"^`db` must ") as refused:
+        database_url(db)
+    assert "S3CRET" not in str(refused.value)
+
+
 def test_a_driver_that_quotes_a_secret_is_masked():
     from apportion.campaigns.storage.address import explain_error
 

@@ -82,8 +82,9 @@ def mutated(content, rng):
 def require_harmless(client, name):
     """Every page and read of a campaign that was taken answers, and it can be used."""
     one = f"/api/v1/campaigns/{name}"
-    for where in (f"/campaigns/{name}", one, f"{one}/history", f"{one}/events", f"{one}/export?format=json",
-                  f"{one}/export?format=csv", f"{one}/beliefs/over-time", f"{one}/splits/1"):  # fmt: skip
+    for where in (f"/campaigns/{name}", f"/campaigns/{name}/report", one, f"{one}/history", f"{one}/events",
+                  f"{one}/export?format=json", f"{one}/export?format=csv", f"{one}/beliefs/over-time",
+                  f"{one}/splits/1"):  # fmt: skip
         answer = client.get(where, headers={"Accept": "text/html" if where[:5] == "/camp" else "*/*"})
         assert answer.status_code < 500, (where, answer.text)
     assert client.get(f"{one}/check").json()["ok"]

@@ -144,6 +144,27 @@ def test_whoever_reads_is_answered_while_more_writers_than_threads_wait_for_the_
         running.end()
 
 
+def test_files_that_come_slowly_take_no_place_of_those_who_write(sqlite):
+    ap.Campaign.create("ads", ("a", "b"), budget=1, db=sqlite)
+    running = Service(sqlite)
+    uploads = []
+    try:
+        where = urlsplit(running.url)
+        for path in ("campaigns/ads/import", "restore") * places.WRITES_AT_ONCE:
+            upload = socket.create_connection((where.hostname, where.port))
+            uploads.append(upload)
+            head = f"POST /api/v1/{path} HTTP/1.1\r\nHost: {where.netloc}\r\nContent-Type: text/csv\r\n"
+            upload.sendall(f"{head}Content-Length: 1000\r\n\r\ndate,arm".encode())
+        time.sleep(1.0)
+        began = time.monotonic()
+        assert running.ask("/api/v1/campaigns/ads/splits", "POST")[0] == 201
+        assert time.monotonic() - began < middleware.BODY_SECONDS / 2
+    finally:
+        for upload in uploads:
+            upload.close()
+        running.end()
+
+
 def test_writes_that_wait_too_long_are_told_to_come_back(monkeypatch):
     monkeypatch.setattr(places, "WRITE_WAIT_SECONDS", 0.05)
     monkeypatch.setattr(places, "WRITES_AT_ONCE", 3)

@@ -36,6 +36,12 @@ def test_a_split_is_cancelled_on_its_page(client, ads):
     assert "Ticket 6 is cancelled: it was not spent." in words(page)
     assert 'data-ticket="6"' in page.text  # in the history
     assert ads.open_tickets == (7,)
+    assert "Splits so far 6 and 1 cancelled" in words(page)
+    assert "6 splits" in words(client.get("/"))
+    found = client.get(ADS).json()
+    assert (found["period"], found["cancelled"]) == (7, 1)
+    (row,) = client.get("/api/v1/campaigns").json()["campaigns"]
+    assert (row["period"], row["cancelled"]) == (7, 1)
     alone = client.get("/campaigns/ads/tickets/6")
     assert "cancelled" in words(alone)
     assert "amend-form" not in alone.text

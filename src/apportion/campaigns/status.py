@@ -69,6 +69,13 @@ class Status(NamedTuple):
     """Whether it is put away."""
     provisional_tickets: tuple[int, ...] = ()
     """Those with totals so far, which will be replaced."""
+    cancelled: int = 0
+    """How many of the splits up to `period` were cancelled, one by one or with an import."""
+
+    @property
+    def splits(self) -> int:
+        """How many splits there were, without those that were cancelled."""
+        return self.period - self.cancelled
 
     @property
     def return_so_far(self) -> float:
@@ -113,6 +120,7 @@ class Status(NamedTuple):
             "period": self.period,
             "open_tickets": list(self.open_tickets),
             "provisional_tickets": list(self.provisional_tickets),
+            "cancelled": self.cancelled,
             "leader": self.leader,
             "spent": self.spent,
             "returned": self.returned,
@@ -138,6 +146,7 @@ def status_of(name: str, state: CampaignState, beliefs: Beliefs, expected_regret
         version=state.number, beliefs=beliefs,
         notes=(*details(settings, beliefs.learned), *sentences(settings, waiting, expected_regret, beliefs, so_far)),
         **totals.in_all()._asdict(), archived=state.archived, provisional_tickets=so_far,
+        cancelled=len(state.tickets.cancelled),
     )  # fmt: skip
 
 

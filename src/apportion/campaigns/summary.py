@@ -14,6 +14,8 @@ class Summary(NamedTuple):
     campaign: str
     archived: bool = False
     period: int | None = None
+    cancelled: int | None = None
+    """How many of the splits up to `period` were cancelled."""
     leader: str | None = None
     open_tickets: int | None = None
     budget: float | None = None
@@ -44,7 +46,8 @@ def summary_of(campaign: Campaign, version: int | None = None) -> Summary:
     if isinstance(status, str):
         return Summary(campaign.name, events=campaign.version if version is None else version, broken=status)
     return Summary(
-        campaign=campaign.name, archived=status.archived, period=status.period, leader=status.leader,
+        campaign=campaign.name, archived=status.archived, period=status.period, cancelled=status.cancelled,
+        leader=status.leader,
         open_tickets=len(status.open_tickets), budget=status.settings.budget, unit=status.settings.unit,
         spent=status.spent, returned=status.returned, return_so_far=status.return_so_far,
         expected_regret_per_period=status.expected_regret, events=status.version,

@@ -59,7 +59,8 @@ def list_(archived: Archived = False, db: Db = None, json: Json = False) -> None
             "spent": "right", "came back": "right", "return so far": "right",
         }  # fmt: skip
         rows = [
-            (f"{row.campaign}{' (archived)' if row.archived else ''}", row.period, row.leader or "–",
+            (f"{row.campaign}{' (archived)' if row.archived else ''}", (row.period or 0) - (row.cancelled or 0),
+             row.leader or "–",
              row.open_tickets, f"{readable(row.budget)} {row.unit or ''}".rstrip(), readable(row.spent),
              readable(row.returned), readable(row.return_so_far))
             for row in found if row.broken is None

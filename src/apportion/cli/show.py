@@ -131,7 +131,8 @@ def show_status(status: Status, as_json: bool, details: bool = False) -> None:
         show_json(status.to_dict())
         return
     settings = status.settings
-    title = f"{status.name}: {counted(status.period, 'period')}"
+    title = f"{status.name}: {counted(status.splits, 'period')}"
+    title += f", {counted(status.cancelled, 'split')} cancelled" if status.cancelled else ""
     back, so_far = back_words(settings)
     note = f"{so_far} is {back.lower()} ÷ spent. The estimate is what splits use; the two can differ."
     grid(title, *status_rows(status), note, unbroken=("state",))

@@ -22,6 +22,8 @@ VARIABLE = "APPORTION_DB"
 _HARMLESS = {"host", "hostaddr", "port", "dbname", "user", "sslmode", "connect_timeout", "application_name",
              "client_encoding", "target_session_attrs"}  # fmt: skip
 
+_EXAMPLES = "a URL such as sqlite:///campaigns.db or postgresql://user@host/name"
+
 LOCK_TIMEOUT_SECONDS = 60.0  # how long a writer waits for another program to let go of the database
 
 
@@ -44,16 +46,20 @@ def database_url(db: Address = None) -> URL:
     if not isinstance(given, str) or "\0" in given:
         raise InvalidValue("`db` must be a URL or the path of a file.")
     if "://" not in given:
+        if (
+            given.startswith(("postgres:", "postgresql:")) or "password=" in given
+        ):  # no name for a file, nor to be shown
+            raise InvalidValue(f"`db` must be {_EXAMPLES}, or the path of a file.")
         return _file_url(Path(given))
     try:
         url = make_url(given)
     except (ArgumentError, ValueError):
-        raise InvalidValue(
-            "`db` must be a URL such as sqlite:///campaigns.db or postgresql://user@host/name."
-        ) from None
+        raise InvalidValue(f"`db` must be {_EXAMPLES}.") from None
     kind = url.get_backend_name()
+    if "@" in (url.host or ""):  # what is taken for the host begins with the end of a password
+        raise InvalidValue(f"`db` must be {_EXAMPLES}; an @ in a password is written %40.")
     if kind == "sqlite":
-        if not url.database or url.database == ":memory:" or url.query:
+        if not url.database or url.database == ":memory:" or url.query or url.host:
             raise InvalidValue("`db` must name a file, sqlite:///campaigns.db; a database in memory keeps nothing.")
         return _file_url(Path(url.database))
     if kind in ("postgresql", "postgres"):

@@ -3,6 +3,7 @@
 import atexit
 import collections
 import contextlib
+import functools
 import os
 import queue
 import shutil
@@ -114,9 +115,15 @@ def _reader_of(path: Path, given: dict[str, Any]) -> Callable[[], sqlite3.Connec
     return lambda: sqlite3.connect(address, uri=True, **given)
 
 
+# One flipped bit can make a text no text any more: it is read all the same, so that `check` can name its event, and
+# the other campaigns can be listed.
+_as_text = functools.partial(str, encoding="utf-8", errors="replace")
+
+
 def _prepare_sqlite(connection: sqlite3.Connection, record: Any) -> None:
     del record
     connection.isolation_level = None  # transactions begin where we say, not where the driver guesses
+    connection.text_factory = _as_text
     cursor = connection.cursor()
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.execute("PRAGMA foreign_keys = ON")

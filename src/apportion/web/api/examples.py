@@ -64,6 +64,7 @@ STATUS: dict[str, Any] = {
     "period": 7,
     "open_tickets": [7],
     "provisional_tickets": [],
+    "cancelled": 0,
     "leader": "search",
     **TOTAL,
     "expected_regret_per_period": 121.5,
@@ -75,7 +76,7 @@ STATUS: dict[str, Any] = {
     "health": HEALTH,
 }
 SUMMARY: dict[str, Any] = {
-    "campaign": "ads", "archived": False, "period": 7, "leader": "search", "open_tickets": 1,
+    "campaign": "ads", "archived": False, "period": 7, "cancelled": 0, "leader": "search", "open_tickets": 1,
     "budget": 5000.0, "unit": "EUR", **TOTAL, "expected_regret_per_period": 121.5, "events": 14,
     "broken": None,
 }  # fmt: skip

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
@@ -19,7 +19,7 @@ from apportion.errors import IncompatibleState, InvalidValue
 from apportion.web.api import examples, responses
 from apportion.web.api.describe import PREFIX, Key, Name, route
 from apportion.web.guard.limits import Heavy
-from apportion.web.guard.users import Reader, Writer
+from apportion.web.guard.users import Reader, SlowWriter, Writer
 from apportion.web.shared import CACHED, db_of, etag, json_response, open_campaign, unchanged
 
 router = APIRouter(prefix=PREFIX, tags=["files"])
@@ -81,6 +81,14 @@ _RESTORED_BODY = {
 }
 
 
+async def _whole_body(request: Request, user: SlowWriter) -> bytes:
+    return await request.body()
+
+
+FileBody = Annotated[bytes, Depends(_whole_body)]
+"""A file that came whole. It stands before `Writer`: while it comes, it takes no place of those who write."""
+
+
 def _column(what: str) -> Any:
     return Query(description=f"The column of the {what}.", max_length=200)
 
@@ -92,6 +100,7 @@ def _column(what: str) -> Any:
 async def import_(
     request: Request,
     name: Name,
+    content: FileBody,
     user: Writer,
     file: Annotated[str, Query(description="What the file is called.", max_length=200)] = "history.csv",
     date_column: Annotated[str, _column("dates")] = "date",
@@ -117,7 +126,6 @@ async def import_(
 
     All rows, or none. Several rows of one date and arm are summed; `notes` says what was done with the rows.
     """
-    content = await request.body()
     columns = {"date": date_column, "arm": arm_column, "amount": amount_column, "outcome": outcome_column,
                "period": period, "decimal": decimal, "delimiter": delimiter, "sheet": sheet}  # fmt: skip
 
@@ -141,6 +149,7 @@ def import_content(campaign: Campaign, content: bytes, file: str, **options: Any
 )  # fmt: skip
 async def restore(
     request: Request,
+    content: FileBody,
     user: Writer,
     name: Annotated[
         str | None, Query(description="Another name for the campaign; a log needs one.", max_length=200)
@@ -148,7 +157,6 @@ async def restore(
     key: Key = None,
 ) -> Any:
     """Bring back a campaign that was exported as json or log, with identical state."""
-    content = await request.body()
 
     def bring_back() -> Campaign:
         try:

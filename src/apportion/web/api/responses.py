@@ -161,6 +161,7 @@ class Status(BeliefBasis):
     period: int
     open_tickets: list[int]
     provisional_tickets: list[int] = Field(description="Those with totals so far, which will be replaced.")
+    cancelled: int = Field(description="How many of the splits were cancelled.")
     leader: str | None
     spent: Maybe
     returned: Maybe

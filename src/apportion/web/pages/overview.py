@@ -35,7 +35,7 @@ class Row(NamedTuple):
 
     name: str
     archived: bool = False
-    period: int = 0
+    splits: int = 0
     budget: float | None = None
     unit: str | None = None
     leading: Leading | None = None
@@ -133,7 +133,7 @@ def _row(campaign: Campaign) -> Row:
     return Row(
         name=campaign.name,
         archived=status.archived,
-        period=status.period,
+        splits=status.splits,
         budget=status.settings.budget,
         unit=status.settings.unit,
         leading=leading(status),
