@@ -154,7 +154,8 @@ def _pages(db: str) -> Iterator[Row]:
 
 
 _ALONE = """
-import resource, sys, time
+import sys, time
+from pathlib import Path
 import apportion as ap
 what, db = sys.argv[1:]
 campaign = ap.Campaign.open(ap.Campaign.names(db)[0], db=db)
@@ -167,7 +168,9 @@ elif what == "report":
 else:
     from apportion.campaigns.files import export_parts
     size = sum(map(len, export_parts(campaign, what)))
-print(time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+# The most that this program held; `getrusage` would begin with what the process that started it held.
+held = Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]
+print(time.process_time() - began, int(held) / 1024)
 """
 
 

@@ -101,6 +101,10 @@ def rows() -> Iterator[Row]:
         task = task_of(policy, count=count)
         ratio = time_ratio(lambda task=task: run_task(task), normals(count))  # type: ignore[misc]
         yield Row(f"{type(policy).__name__} over drawing the normals", ratio, bar, "×")
+    for name, world in (("", WORLD), (" where arms stay long", EVEN), (" at c < 1", BENT)):
+        task = task_of(ap.Auto(), world, count=1)
+        ratio = time_ratio(lambda task=task: run_task(task), normals(1), clock=time.process_time)  # type: ignore[misc]
+        yield Row(f"Auto{name} over drawing the normals (CPU)", ratio, 60.0, "×")
     for policy, count in ((ap.Uniform(), 10), (ap.Odds(b=b), 4)):
         own, ours = task_of(policy, OwnLaw(WORLD.means, b), count=count), task_of(policy, count=count)
         ratio = time_ratio(lambda: run_task(own), lambda: run_task(ours), clock=time.process_time)  # noqa: B023
