@@ -141,6 +141,15 @@ def test_the_bounds_of_adaptive_elimination(seed, split):
     # So short a time is before the floor tells the arms apart.
     found = theory.adaptive_regret_bound(means, horizon=horizon, kind="gaps", **settings)
     assert found == pytest.approx(float(paid + by_gaps), rel=CLOSE)
+    full = {**settings, "b": 1.0, "horizon": horizon, "kind": "worst"}  # with a floor, and without one
+    failures = max(gaps) * mp.fsum(failure(t, arms, 0, scale) for t in range(2, horizon + 1))
+    floors = mean_gap * mp.fsum(mpf(t) ** -mpf(5.5) for t in range(1, horizon + 1))
+    expected = floors + failures + 8 * mp.sqrt(noise * horizon * width)
+    assert theory.adaptive_regret_bound(means, **full) == pytest.approx(float(expected), rel=CLOSE)
+    unseen = theory.adaptive_regret_bound(means, floor=0.0, **full)
+    if split == "leader":
+        expected = mean_gap + failures + 4 * (1 + mp.sqrt(2)) * mp.sqrt(noise * horizon * width)
+        assert unseen == pytest.approx(float(expected), rel=CLOSE)
     p = theory.race_failure_probability(horizon, arms, b, scale)
     assert p == pytest.approx(float(failure(horizon, arms, beta, scale)), rel=CLOSE)
     later = mp.fsum(failure(mpf(2) ** j * 10**6, arms, beta, scale) for j in range(1, 400))

@@ -314,7 +314,8 @@ def _diagram(diagram: Values) -> Sequence[Block]:
             f"{shown(diagram['median'])} in the median of {shown(len(diagram['dots']))} dots, from "
             f"{shown(diagram['least'])} to {shown(diagram['largest'])}; a slope has a standard error of "
             f"{shown(diagram['relative error'])} of itself in the median. Below the line b = c a tiny amount tells "
-            "without limit, and regret is bounded for a known horizon. At c = 1, the upper edge, is the paper."
+            "without limit: regret is bounded for a known horizon, and only then (Proposition 3). At c = 1, the "
+            "upper edge, is the paper."
         ),
         Picture(
             "phase-diagram", "The constant of regret over (b, c), predicted and measured.", lambda: draw(diagram)
