@@ -144,6 +144,22 @@ def test_one_draw_doubles_the_constant_and_the_mean_of_many_keeps_it():
     assert abs(mean - predicted) < ERRORS * error + 0.05 * predicted
 
 
+def test_a_floor_does_for_draws_what_projection_does():
+    """Corollary of Theorem E with the floor of `Matching`, α = 3/2, at c − b = 0.3; no box of means is known."""
+    fixed = np.random.default_rng(1).standard_normal((3, 3))
+
+    def many(world, period):
+        spread = world.sigma / np.sqrt(world.information)
+        draws = [splits_of(world.estimates + sign * spread * z, world.c) for z in fixed for sign in (1, -1)]
+        shares = np.maximum(np.mean(draws, axis=0), period**-1.5 / 3)
+        return shares / shares.sum(axis=1, keepdims=True)
+
+    predicted = theory.bent_constant(**CASE)
+    mean, error = slope(World(**CASE, runs=150, seed=17), many, 300, 3000)
+    assert abs(mean - predicted) < ERRORS * error + 0.05 * predicted
+    assert error < 0.1 * predicted
+
+
 def test_without_projection_or_floor_an_arm_is_locked_out_and_regret_is_linear():
     """Proposition 2: the chance of a lockout after period 1 is exact, and the regret is above the linear bound."""
     means, b, sigma, c, horizon, runs = (1.0, 0.5), 0.5, 1.0, 0.5, 200, 4000
