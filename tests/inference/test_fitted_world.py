@@ -76,6 +76,21 @@ def test_what_moves_within_a_month_is_no_noise_that_grows_with_the_amount():
     assert (weeks.world.c, weeks.world.b) == (weeks.fit.c, weeks.fit.b)
 
 
+def test_amounts_that_stay_the_same_within_a_month_are_fitted_over_all():
+    """Within months there is nothing to fit then, nor in sums of months; that is no reason to refuse."""
+    rng, days = np.random.default_rng(8), np.datetime64("2025-01-01") + np.arange(0, 720, 3)
+    months = days.astype("datetime64[M]").astype(int)
+    amounts = rng.lognormal(0.0, 0.7, (24, 2))[months - months[0]]
+    outcomes = 2.0 * amounts**0.7 + 0.1 * amounts**0.5 * rng.normal(size=amounts.shape)
+    rows = [
+        {"date": str(day), "arm": arm, "amount": amounts[t, i], "outcome": outcomes[t, i]}
+        for t, day in enumerate(days)
+        for i, arm in enumerate("ab")
+    ]
+    assert ap.fit_world(rows).c == pytest.approx(0.7, abs=0.05)
+    assert ap.fit_world(rows, period="month").periods == 24
+
+
 def test_moving_means_are_those_of_their_formula():
     """Sums over all pairs of outcomes, as the formula has them, for an arm that has two in one period and a long gap;
     leave-one-out by leaving out; σ² by the trace of (I − H)(I − H)'."""

@@ -13,6 +13,7 @@ the others (their geometric mean). Amounts are in units of the mean total of a p
 of a usual period.
 """
 
+import contextlib
 import math
 from typing import Any, NamedTuple
 
@@ -118,13 +119,14 @@ def fit_world(
     if smooth is not None:
         smooth = validation.number("smooth", smooth, low=1.0)
     given = apart is not None
-    fit = fit_noise(history, c=c, b=b, sigma="per-arm", apart=None, **columns)
+    within = None if apart == "none" else apart
+    fit = fit_noise(history, c=c, b=b, sigma="per-arm", apart=within, **columns)
     moments = fit._history.moments
-    if apart is None and moments is not None:
+    if not given and moments is not None and len(fit.amounts) > 8 * len(fit.arms.names):
         days = (moments.max() - moments.min()) / np.timedelta64(1, "D")
-        apart = "month" if days >= _DAYS_FOR_MONTHS and len(fit.amounts) > 8 * len(fit.arms.names) else None
-    if apart not in (None, "none"):
-        fit = fit_noise(history, c=c, b=b, sigma="per-arm", apart=apart, **columns)
+        if days >= _DAYS_FOR_MONTHS:
+            with contextlib.suppress(InvalidValue):  # amounts that stay the same within a month tell nothing
+                fit = fit_noise(history, c=c, b=b, sigma="per-arm", apart="month", **columns)
     when = _periods(fit)
     periods = int(when.max()) + 1
     if periods < _LEAST_PERIODS or len(fit.arms.names) < 2:
