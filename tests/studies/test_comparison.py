@@ -215,6 +215,7 @@ def test_the_commands(tmp_path, capsys, monkeypatch):
     assert "Not played, as they ask for what none of these worlds has (b, σ, c): Odds." in done.output
     for asked, words in (
         (["compare", "--policy", "Uniform", "--residuals"], "`--residuals` must be given with --history"),
+        (["compare", "--horizon", "100000000"], "must be a number of at most 1000000; got"),
         (["compare", "--world", "mars"], "`world` must be one of paper, bent"),
         (["study", "real-worlds", "--readme", str(tmp_path / "none.md")], "`readme` must be a text that can be read"),
         (["study", "real-worlds", "--readme", str(tmp_path / "history.csv")], "must have the lines"),

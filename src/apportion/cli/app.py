@@ -157,7 +157,10 @@ def compare(
         bool, typer.Option("--residuals", help="With the residuals' own noise in the world of --history.")
     ] = False,
     horizon: Annotated[
-        int, typer.Option(help="Periods of each run; at most those of the history where a world follows one.", min=2)
+        int,
+        typer.Option(
+            help="Periods of each run; at most those of the history where a world follows one.", min=2, max=1_000_000
+        ),
     ] = 1_000,
     runs: Annotated[int, typer.Option(help="Runs in every world.", min=2)] = 20,
     seed: Annotated[int, typer.Option(help="The seed of the random numbers.", min=0)] = 1,
