@@ -44,18 +44,18 @@ def tests(folder):
         ("tests-monthly", "month", rows.date.dt.to_period("M").dt.start_time),
     ):
         sums = rows.assign(date=first).groupby(["date", "arm"], as_index=False)[["amount", "outcome"]].sum()
-        fit = ap.fit_world(sums, c=days.fit.c, b=days.fit.b, apart="none")
+        fit = ap.fit_world(sums, c=days.c, b=days.b, apart="none")
         about = f"the same by {word}, at the exponents found within weeks of days"
         yield {**fit.entry(key, f"US tests by state and {word}", about, HHS), "period": word}
 
 
 def banners(folder):
-    """Daily cost in; clicks, conversions or revenue out."""
+    """Daily cost in; clicks, conversions or revenue out; the exponents are those found within months."""
     rows = pd.read_csv(folder / "ads_by_placement.csv", parse_dates=["date"])
     for outcome in ("clicks", "conversions", "revenue"):
         # One placement had a ten-thousandth of the cost, and no conversions on most days.
         kept = rows if outcome == "clicks" else rows[rows.arm != "abc"]
-        fit = ap.fit_world(kept, outcome=outcome)
+        fit = ap.fit_world(kept, outcome=outcome, apart="month")
         about = f"daily cost in, {outcome} out; {len(fit.arms)} placements"
         entry = fit.entry(f"ads-{outcome}", f"Ad placements: {outcome}", about, BANNERS, every=3)
         yield {**entry, "period": "day"}
@@ -93,7 +93,7 @@ def main(folder):
     for part in (tests, banners, social, nitrogen):
         try:
             for entry in part(folder):
-                entries[entry["key"]] = {"period": "", **entry}
+                entries[entry["key"]] = {**entry, "period": entry.get("period", "")}
         except FileNotFoundError as missing:
             sys.stderr.write(f"{missing.filename} is missing: what it gave stays as it is\n")
     for entry in json.loads(FITTED.read_text(encoding="utf-8")):

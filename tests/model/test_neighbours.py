@@ -99,6 +99,20 @@ def test_a_threshold_is_reached_by_an_amount_that_misses_it_by_rounding_only():
     assert world.regret([0.3 - 1e-9, 0.7 + 1e-9]) == pytest.approx(0.9)
 
 
+def test_amounts_and_needs_of_any_size():
+    """Thresholds of next to nothing and budgets of any size: no number overflows, and sums are not made too long."""
+    for threshold in (5e-324, 1e-300, 1e-30):
+        assert ap.Thresholds(rates=(0.5, 0.6), threshold=threshold).regret([0.5, 0.5]) == pytest.approx(
+            0.0, abs=1e-12
+        )
+    large = ap.Thresholds(rates=(0.9, 0.5, 0.4), threshold=(0.1 * 3e6, 0.2 * 3e6, 0.7 * 3e6))
+    assert large.regret([0.3e6, 0.6e6, 3e6 - 0.9e6]) == pytest.approx(0.0, abs=1e-9)
+    curves = WORLDS["curves"]
+    for budget in (1e9, 1e300):
+        best = ap.Course(curves, np.random.default_rng(0)).play(np.full((1, curves.arms), budget)).best[0]
+        assert best == pytest.approx(sum(row[-1] for row in curves.chances))
+
+
 def test_discounting_is_what_ending_by_chance_is_on_average():
     """Error budget: a mean of 4000 runs at five standard errors, below 6e-7; the seed is fixed."""
     world = WORLDS["discounted"]

@@ -1,6 +1,7 @@
 """Policies × worlds: the table, users' own by file, what does not play, the real worlds and their headline."""
 
 import json
+import sys
 
 import pytest
 
@@ -9,8 +10,9 @@ from apportion.errors import InvalidValue
 from apportion.model.moving import Moving
 from apportion.model.real_worlds import real_worlds
 from apportion.studies.comparison import compare, named_policies, named_worlds
-from apportion.studies.comparison.page import cost_table, earned_table, regret_table, write_comparison
+from apportion.studies.comparison.page import cost_table, earned_table, ranked, regret_table, write_comparison
 from apportion.studies.comparison.worlds import USUAL_POLICIES, USUAL_WORLDS, world_names
+from apportion.studies.concave.scores import Score
 from apportion.studies.concave.worlds import Case
 from apportion.studies.real_worlds.run import BEGIN, END, headline, run_study, write_headline, write_study
 
@@ -62,6 +64,46 @@ def test_a_policy_and_a_world_of_ones_own(tmp_path, monkeypatch):
     assert imported.world == case.world
     with pytest.raises(InvalidValue, match=r"`policy` must be a policy of own_comparison\.py; got 'Flat'"):
         named_policies(["own_comparison.py:Flat"])
+
+
+def test_own_ones_of_the_same_name_and_instances(tmp_path, monkeypatch):
+    """The path tells them apart: neither takes the place of the other. An import path is looked for where one is."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [each for each in sys.path if each])
+    more = "\nflat = Flat()\ntuned = ap.Odds(b=0.6, tilt=0.5)\n\nclass Uniform(Halves):\n    pass\n"
+    for name in ("own_first", "own_second"):
+        (tmp_path / f"{name}.py").write_text(OWN + more, encoding="utf-8")
+    paths = ["uniform", "own_first:Halves", "own_second.py:Halves", "own_first:tuned", "own_first:Uniform", "Uniform"]
+    policies = named_policies(paths)
+    assert list(policies) == ["Uniform", "Halves", "own_second.py:Halves", "tuned", "own_first:Uniform"]
+    assert policies["tuned"] == ap.Odds(b=0.6, tilt=0.5)
+    cases = named_worlds(["own_first:flat", "own_second.py:Flat"])
+    assert [case.name for case in cases] == ["Flat K=2", "own_second.py:Flat"]
+    with pytest.raises(InvalidValue, match="'own_first:nothing' cannot be imported"):
+        named_policies(["own_first:nothing"])
+
+
+def test_what_cannot_be_compared_is_refused_with_its_reason():
+    jobs = Case("jobs", ap.Jobs((0.3, 0.5)))
+    with pytest.raises(InvalidValue, match=r"got none that can: `b` of Odds must be given"):
+        compare(named_policies(["Odds"]), [jobs], horizon=5, runs=2, timed=False)
+    for world, best in ((ap.Thresholds((0.5, 0.6), threshold=2.0), "0"), (ap.Instance((-1.0, -2.0), b=0.5), "-5")):
+        with pytest.raises(InvalidValue, match=f"earns something, .* where it earns {best} in 5 periods"):
+            compare({"even": ap.Uniform()}, [Case("nothing", world)], horizon=5, runs=2, timed=False)
+
+
+def test_policies_that_play_everywhere_come_first():
+    scores = [
+        Score(world, policy, 10, True, 0.5, 0.0, 0.5, 0.0, ahead, 0.0, 1.0, 0.0, 1.0)
+        for world, policy, ahead in (
+            ("a", "x", 0.1),
+            ("b", "x", 0.1),
+            ("a", "y", 0.3),
+            ("a", "z", 0.2),
+            ("b", "z", 0.2),
+        )
+    ]
+    assert ranked(scores) == ["z", "x", "y"]
 
 
 def test_names_that_are_not_known_are_refused():
@@ -164,8 +206,23 @@ def test_the_commands(tmp_path, capsys, monkeypatch):
     assert done.exit_code == 0, done.output
     assert "history.csv" in done.output
     assert "an even split" in done.output
-    with pytest.raises(InvalidValue, match=r"`--residuals` must be given with --history"):
-        run(app, ["compare", "--policy", "Uniform", "--residuals"], catch_exceptions=False)
+    out = ["--policy", "Uniform", "--horizon", "10", "--runs", "2", "--out", str(tmp_path / "page")]
+    read = ["--history", str(tmp_path / "history.csv"), "--arm-column", "arm", "--delimiter", ","]
+    assert run(app, ["compare", *read, *out]).exit_code == 0
+    page = (tmp_path / "page" / "comparison.md").read_text(encoding="utf-8")
+    assert "apportion compare --policy Uniform --history history.csv --delimiter , --horizon 10" in page
+    done = run(app, ["compare", "--policy", "Uniform", "--policy", "Odds", "--world", "jobs", *out[2:6]])
+    assert "Not played, as they ask for what none of these worlds has (b, σ, c): Odds." in done.output
+    for asked, words in (
+        (["compare", "--policy", "Uniform", "--residuals"], "`--residuals` must be given with --history"),
+        (["compare", "--horizon", "100000000"], "must be a number of at most 1000000; got"),
+        (["compare", "--world", "mars"], "`world` must be one of paper, bent"),
+        (["study", "real-worlds", "--readme", str(tmp_path / "none.md")], "`readme` must be a text that can be read"),
+        (["study", "real-worlds", "--readme", str(tmp_path / "history.csv")], "must have the lines"),
+    ):
+        done = run(app, asked)
+        assert done.exit_code == 2
+        assert words in done.output
     asked = ["study", "real-worlds", "--policy", "Uniform", "--world", "fields", "--runs", "2"]
     done = run(app, asked)
     assert done.exit_code == 0, done.output

@@ -27,14 +27,8 @@ def import_path(cls: type) -> str:
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
-def class_at(name: str, path: str, base: type) -> Any:
-    """The class at an import path 'module:Class'; refused where there is none, or it is not a `base`.
-
-    >>> from fractions import Fraction
-    >>> from numbers import Number
-    >>> class_at("world", "fractions:Fraction", Number)
-    <class 'fractions.Fraction'>
-    """
+def object_at(name: str, path: str) -> Any:
+    """What is at an import path 'module:Class'; refused where there is nothing."""
     module, colon, qualified = path.partition(":")
     if not (module and colon and qualified):
         raise refuse(name, "an import path 'module:Class'", path)
@@ -46,6 +40,18 @@ def class_at(name: str, path: str, base: type) -> Any:
         raise
     except Exception as error:  # the module is the user's: anything can go wrong in it
         raise InvalidValue(f"`{name}` {path!r} cannot be imported: {type(error).__name__}: {error}.") from error
+    return found
+
+
+def class_at(name: str, path: str, base: type) -> Any:
+    """The class at an import path 'module:Class'; refused where there is none, or it is not a `base`.
+
+    >>> from fractions import Fraction
+    >>> from numbers import Number
+    >>> class_at("world", "fractions:Fraction", Number)
+    <class 'fractions.Fraction'>
+    """
+    found = object_at(name, path)
     if not isinstance(found, type) or not issubclass(found, base):
         raise refuse(name, f"the import path of a subclass of {base.__name__}", path)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from rich.table import Table
 from apportion._common import optional
 from apportion._common.validation import refuse
 from apportion.cli.studies import print_block, progress_bar
+from apportion.cli.table_options import as_typed, reading_options
 from apportion.studies.comparison import Comparison, compare, named_policies, named_worlds
 from apportion.studies.comparison.page import cost_table, earned_table, regret_table
 from apportion.studies.comparison.worlds import USUAL_POLICIES, USUAL_WORLDS
@@ -20,9 +22,9 @@ from apportion.studies.concave.worlds import Case
 
 def show_comparison(
     policies: list[str] | None, worlds: list[str] | None, history: Path | None, residuals: bool,
-    size: dict[str, int], workers: int | None, out: Path | None, as_json: bool, reading: dict[str, Any],
+    size: dict[str, int], workers: int | None, out: Path | None, as_json: bool, table: dict[str, Any],
 ) -> None:  # fmt: skip
-    """Play and print; `out` gets the scores, the page and the picture."""
+    """Play and print; `out` gets the scores, the page and the picture; `table` says how the history is read."""
     from apportion.studies.comparison.page import DATA, write_comparison
 
     if out is not None:
@@ -32,12 +34,10 @@ def show_comparison(
     chosen = named_policies(policies or USUAL_POLICIES)
     cases = named_worlds(worlds or ([] if history is not None else USUAL_WORLDS))
     if history is not None:
-        cases.append(_fitted(history, residuals, reading))
-    asked = "".join(f" --policy {name}" for name in policies or ()) + "".join(
-        f" --world {name}" for name in worlds or ()
-    )
+        cases.append(_fitted(history, residuals, reading_options(table)))
+    asked = _asked(policies, worlds)
     if history is not None:
-        asked += f" --history {history.name}{' --residuals' if residuals else ''}"
+        asked += f" --history {shlex.quote(history.name)}{' --residuals' if residuals else ''}{as_typed(table)}"
     command = f"apportion compare{asked}{''.join(f' --{name} {value}' for name, value in size.items())} --out {out}"
     with progress_bar() as bar:
         task = bar.add_task("worlds", total=len(cases))
@@ -49,6 +49,10 @@ def show_comparison(
     if out is not None:
         write_comparison(found, out, command)
     _show(found, as_json)
+    played = {score.policy for score in found.scores}
+    absent = [name for name in chosen if name not in played]
+    if absent and not as_json:
+        print(f"Not played, as they ask for what none of these worlds has (b, σ, c): {', '.join(absent)}.")
 
 
 def show_real_worlds(
@@ -57,19 +61,26 @@ def show_real_worlds(
 ) -> None:  # fmt: skip
     """Play the real worlds and print; `out` gets the scores, the page and the picture, `readme` the headline."""
     from apportion.model.real_worlds import real_worlds
-    from apportion.studies.real_worlds.run import CONTESTANTS, DATA, headline, run_study, write_headline, write_study
+    from apportion.studies.real_worlds.run import (
+        CONTESTANTS,
+        DATA,
+        around_headline,
+        headline,
+        run_study,
+        write_headline,
+        write_study,
+    )
 
     if out is not None:
         optional.require("plot", "`--out`")
+    if readme is not None:
+        around_headline(readme)  # before the work, not after it
     by_key = {each.key: each for each in real_worlds()}
     for key in worlds or ():
         if key not in by_key:
             raise refuse("world", f"one of {', '.join(by_key)}", key)
     chosen = [by_key[key] for key in worlds] if worlds else list(by_key.values())
-    asked = "".join(f" --policy {name}" for name in policies or ()) + "".join(
-        f" --world {name}" for name in worlds or ()
-    )
-    command = f"apportion study real-worlds{asked} --runs {runs} --seed {seed} --out {out}"
+    command = f"apportion study real-worlds{_asked(policies, worlds)} --runs {runs} --seed {seed} --out {out}"
     with progress_bar() as bar:
         task = bar.add_task("worlds", total=len(chosen))
         found = run_study(
@@ -85,12 +96,17 @@ def show_real_worlds(
     _show(found, as_json)
 
 
+def _asked(policies: list[str] | None, worlds: list[str] | None) -> str:
+    named = (("policy", policies), ("world", worlds))
+    return "".join(f" --{kind} {shlex.quote(name)}" for kind, names in named for name in names or ())
+
+
 def _fitted(file: Path, residuals: bool, reading: dict[str, Any]) -> Case:
     from apportion.inference.fitted_world import fit_world
     from apportion.model.real_worlds import QUARTERS
 
     found = fit_world(file, noise="residuals" if residuals else "gaussian", **reading)
-    name = f"{file.name}: c={found.fit.c:.2f} b={found.fit.b:.2f}"
+    name = f"{file.name}: c={found.c:.2f} b={found.b:.2f}"
     return Case(name, found.world, QUARTERS.get(reading["period"]))
 
 

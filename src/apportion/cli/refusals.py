@@ -1,15 +1,17 @@
-"""The error sentence of an option that is not a number: which one, what is allowed, what was given."""
+"""What is refused: one sentence and exit code 2, however the commands are called; numbers that cannot be read too."""
 
 from __future__ import annotations
 
+import shlex
+import sys
 from typing import Any, ClassVar
 
 import typer
 from typer.core import TyperGroup
 
-from apportion._common import parsing
+from apportion._common import optional, parsing
 from apportion._common.validation import shown
-from apportion.errors import InvalidValue
+from apportion.errors import ApportionError, InvalidValue
 
 
 class Commands(TyperGroup):
@@ -23,7 +25,7 @@ class Commands(TyperGroup):
         return sorted(self.commands, key=self.order.index) if self.order else list(self.commands)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was named."""
+        """Run the command that was named: a refusal ends it with its sentence and exit code 2, never a traceback."""
         try:
             return super().invoke(ctx)
         except typer.BadParameter as error:
@@ -31,6 +33,21 @@ class Commands(TyperGroup):
             if sentence is None:
                 raise
             raise _Refused(sentence, ctx=error.ctx, param=error.param) from None
+        except ApportionError as error:
+            print(error, file=sys.stderr)
+            if columns := getattr(error, "columns", None):
+                options = (f"--{label}-column {shlex.quote(name)}" for label, name in columns.items())
+                print(f"Type: {' '.join(options)}", file=sys.stderr)
+            raise typer.Exit(2) from error
+        except ImportError as error:
+            missing = optional.as_missing_extra(error)
+            if missing is None:
+                raise
+            print(missing, file=sys.stderr)
+            raise typer.Exit(2) from error
+        except KeyboardInterrupt:
+            print("Stopped.", file=sys.stderr)
+            raise typer.Exit(130) from None
 
 
 class _Refused(typer.BadParameter):

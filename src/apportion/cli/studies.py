@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Column, Table
 
 from apportion._common import optional, validation
-from apportion.cli.table_options import reading_options
+from apportion.cli.table_options import as_typed, reading_options
 from apportion.policies import find_policy
 from apportion.reporting.html import shown
 from apportion.simulation.candidates import Candidate, Informed
@@ -255,11 +254,7 @@ def show_replay(
         task = bar.add_task("runs", total=runs * len(contestants(rates.rates)))
         study = replay(rates, kits=kits, runs=runs, seed=seed, on_run=lambda: bar.advance(task))
     if out is not None:
-        chosen = "" if arms is None else f" --arms {','.join(arms)}"
-        for name, value in reading_options(table).items():
-            if value not in (None, name):  # not as it is by default
-                option = f"{name}-column" if f"{name}_column" in table else name
-                chosen += f" --{option} {shlex.quote(value)}"
+        chosen = ("" if arms is None else f" --arms {','.join(arms)}") + as_typed(table)
         size = f"--kits {kits} --days {days} --mean-days {mean_days} --runs {runs} --seed {seed}"
         write_study(study, out, f"apportion study replay {file.name}{chosen} {size} --out {out}")
     if as_json:

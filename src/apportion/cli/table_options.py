@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
@@ -60,3 +61,9 @@ def _parameter(name: str, says: str, default: str | None) -> inspect.Parameter:
 def reading_options(table: dict[str, Any]) -> dict[str, Any]:
     """What was given, as `read_history` takes it."""
     return {name.removesuffix("_column"): value for name, value in table.items()}
+
+
+def as_typed(table: dict[str, Any]) -> str:
+    """The same as it is typed, without what is so by default."""
+    given = {name: value for name, value in table.items() if value not in (None, name.removesuffix("_column"))}
+    return "".join(f" --{name.replace('_', '-')} {shlex.quote(value)}" for name, value in given.items())

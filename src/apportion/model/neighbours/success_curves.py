@@ -76,21 +76,21 @@ class SuccessCurves(World):
     def outcome(self: Any, number: Any, arm: Any, amount: Any, state: Any, rng: Any) -> Any:
         """p(A), and a success or not."""
         steps = self.chances.shape[1] - 1
-        chance = self.chances[arm, min(steps, whole_steps(amount, steps))]
+        chance = self.chances[arm, whole_steps(amount, steps, steps)]
         return chance, 1.0 if rng.random() < chance else 0.0
 
     def best_value(self: Any, number: Any, budget: Any, state: Any) -> Any:
         """The best split in whole steps."""
         if budget == 1.0:
             return self.value
-        steps = whole_steps(budget, self.chances.shape[1] - 1)
-        return best_levels(self.chances, steps, np.zeros(len(self.chances), dtype=np.int64))
+        arms, steps = len(self.chances), self.chances.shape[1] - 1
+        return best_levels(self.chances, whole_steps(budget, steps, arms * steps), np.zeros(arms, dtype=np.int64))
 
 
 @kernel
-def whole_steps(amount: float, steps: int) -> int:
-    """How many steps of 1/N an amount has; one that misses a step by rounding only has it."""
-    return int(amount * steps + 1e-9)
+def whole_steps(amount: float, steps: int, most: int) -> int:
+    """How many steps of 1/N an amount has, up to `most`; one that misses a step by rounding only has it."""
+    return int(min(amount * steps + 1e-9, float(most)))
 
 
 @kernel

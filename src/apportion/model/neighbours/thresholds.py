@@ -12,7 +12,7 @@ from apportion.model.world import World
 
 # With thresholds that differ the best set of arms is found by looking at every set.
 MOST_SETS_ARMS = 16
-# A sum of thresholds may exceed a budget, and a threshold an amount, by rounding only.
+# A sum of thresholds may exceed a budget, and a threshold an amount, by so much of it and of one: rounding only.
 _SLACK = 1e-12
 
 
@@ -81,7 +81,8 @@ class Thresholds(World):
 
     def outcome(self: Any, number: Any, arm: Any, amount: Any, state: Any, rng: Any) -> Any:
         """μ where the amount is enough, else 0; a success or not."""
-        chance = self.rates[arm] if amount >= self.thresholds[arm] - _SLACK else 0.0
+        threshold = self.thresholds[arm]
+        chance = self.rates[arm] if amount >= threshold - _SLACK * (1.0 + threshold) else 0.0
         return chance, 1.0 if rng.random() < chance else 0.0
 
     def best_value(self: Any, number: Any, budget: Any, state: Any) -> Any:
@@ -94,18 +95,17 @@ class Thresholds(World):
 @kernel
 def best_set(rates: Any, thresholds: Any, budget: float, chosen: Any) -> float:
     """The value of the best set of arms that can be paid for, which is written into `chosen` as ones."""
-    arms = len(rates)
-    alike = True
+    arms, most, alike = len(rates), budget + _SLACK * (1.0 + budget), True
     for arm in range(arms):
         chosen[arm] = 0.0
         alike = alike and thresholds[arm] == thresholds[0]
     if alike:
-        left, value = int((budget + _SLACK) / thresholds[0]), 0.0
-        for arm in np.argsort(-rates):
-            if left > 0:
+        cost, value = thresholds[0], 0.0
+        for arm in np.argsort(-rates, kind="mergesort"):
+            if cost <= most:
                 chosen[arm] = 1.0
                 value += rates[arm]
-                left -= 1
+                cost += thresholds[0]
         return value
     best, which = 0.0, 0
     for members in range(1 << arms):
@@ -114,7 +114,7 @@ def best_set(rates: Any, thresholds: Any, budget: float, chosen: Any) -> float:
             if (members >> arm) & 1:
                 cost += thresholds[arm]
                 value += rates[arm]
-        if cost <= budget + _SLACK and value > best:
+        if cost <= most and value > best:
             best, which = value, members
     for arm in range(arms):
         chosen[arm] = 1.0 if (which >> arm) & 1 else 0.0

@@ -1,5 +1,6 @@
 """A Gaussian process per arm and a knapsack over its draws or bounds. Needs scikit-learn: the extra `process`."""
 
+import functools
 import math
 import warnings
 from typing import Any, NamedTuple
@@ -116,10 +117,19 @@ def _fitted(places: Floats, means: Floats, noises: Floats, size: float, length: 
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
     kernel = ConstantKernel(size, (1e-2, 1e2)) * RBF(length, (_SHORTEST, _LONGEST))
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _threads().limit(limits=1):
         warnings.simplefilter("ignore")  # a kernel at the end of its range is no news
         model = GaussianProcessRegressor(kernel, alpha=noises).fit(places[:, np.newaxis], means)
     return np.asarray(np.exp(model.kernel_.theta))
+
+
+@functools.cache
+def _threads() -> Any:
+    """Of linear algebra, for which matrices of this size are too small: with two a fit takes five times as long."""
+    import sklearn.gaussian_process  # noqa: F401 - brings the libraries that are to be found
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+    return ThreadpoolController()
 
 
 def posterior(

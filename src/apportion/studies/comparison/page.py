@@ -51,14 +51,14 @@ def cost_table(costs: Sequence[Cost]) -> Table:
 
 
 def ranked(found: Sequence[Score]) -> list[str]:
-    """The policies, the one that is furthest ahead of an even split over its worlds first."""
+    """The policies, those that play in most worlds first, among them the one furthest ahead of an even split."""
     names = dict.fromkeys(score.policy for score in found)
 
-    def ahead(name: str) -> float:
+    def place(name: str) -> tuple[int, float]:
         own = [score.ahead for score in found if score.policy == name]
-        return -sum(own) / len(own)
+        return -len(own), -sum(own) / len(own)
 
-    return sorted(names, key=ahead)
+    return sorted(names, key=place)
 
 
 def write_comparison(compared: Comparison, folder: Path, command: str) -> Path:

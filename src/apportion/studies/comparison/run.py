@@ -13,7 +13,7 @@ from apportion.policies.contract import Policy
 from apportion.simulation.candidates import Candidate, Informed
 from apportion.simulation.rehearsal import require_playable
 from apportion.simulation.simulate import simulate
-from apportion.studies.concave.scores import Score, scores
+from apportion.studies.concave.scores import Score, scores, why_not
 from apportion.studies.concave.worlds import Case
 
 # A decision is timed over so many periods, three times; where nothing is compiled over few.
@@ -71,7 +71,10 @@ def compare(
             policies, [case], runs, seed, [length], workers=workers, path=path, command=command, on_case=on_case
         )
     if not found:
-        raise InvalidValue("`policies` must be able to play in one of the worlds at least; got none that can.")
+        reason = next((f": {words}" for entry in policies.values() if (words := why_not(entry, cases[0].world))), ".")
+        raise InvalidValue(
+            f"`policies` must be able to play in one of the worlds at least; got none that can{reason}"
+        )
     costs = []
     for name in policies if timed else ():
         played = next((score.world for score in found if score.policy == name), None)

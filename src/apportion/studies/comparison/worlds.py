@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from apportion._common.imports import class_at
+from apportion._common.imports import object_at
 from apportion._common.validation import refuse
 from apportion.errors import ApportionError, InvalidValue
 from apportion.model.law import Instance
@@ -60,6 +61,8 @@ def world_names() -> tuple[str, ...]:
 def named_worlds(names: Iterable[str]) -> list[Case]:
     """The worlds of these names: a key, an import path 'module:Class', or 'file.py:Class'; an instance will do too.
 
+    Those of users have their label as a name, or the path where another world has that.
+
     >>> [case.name for case in named_worlds(["jobs", "fields"])]
     ['Jobs with caps', 'Field trials']
     """
@@ -71,7 +74,9 @@ def named_worlds(names: Iterable[str]) -> list[Case]:
         elif name in real:
             found.append(real[name])
         elif ":" in name:
-            found.append(_own_world(name))
+            own = _own_world(name)
+            taken = own.world.label in {case.name for case in found}
+            found.append(own._replace(name=name) if taken else own)
         else:
             allowed = f"one of {', '.join(world_names())}, 'module:Class' or 'file.py:Class'"
             raise refuse("world", allowed, name)
@@ -79,15 +84,19 @@ def named_worlds(names: Iterable[str]) -> list[Case]:
 
 
 def named_policies(names: Iterable[str]) -> dict[str, Candidate]:
-    """The policies of these names, each told the truth that it asks for: a name, 'module:Class' or 'file.py:Class'.
+    """The policies of these names: one of ours, an import path 'module:Class', or 'file.py:Class', or an instance.
+
+    A class is told the truth that it asks for. Those of users have the path for a name where another has theirs.
 
     >>> list(named_policies(["Uniform", "RiverUCB"]))
     ['Uniform', 'RiverUCB']
     """
     found: dict[str, Candidate] = {}
     for name in names:
-        cls = _own("policy", name, Policy) if ":" in name else _ours(name)
-        found[cls.__name__] = Informed(cls)
+        own = _own("policy", name, Policy) if ":" in name else _ours(name)
+        entry = Informed(own) if isinstance(own, type) else own
+        usual = own.__name__ if isinstance(own, type) else name.rpartition(":")[2]
+        found[usual if found.get(usual, entry) == entry else name] = entry
     return found
 
 
@@ -112,19 +121,23 @@ def _own_world(name: str) -> Case:
 
 
 def _own(kind: str, name: str, base: type) -> Any:
-    """A user's class, or for worlds an instance, by an import path or in a file."""
+    """A user's class or an instance, by an import path or in a file."""
     place, _, attribute = name.rpartition(":")
-    if not place.endswith(".py"):
-        return class_at(kind, name, base)
-    file = Path(place)
-    if not file.is_file():
-        raise refuse(kind, "a Python file and a name in it, 'file.py:Class'", name)
-    try:
-        found = getattr(load_module(file.resolve()), attribute, None)
-    except ApportionError:
-        raise
-    except (Exception, SystemExit) as error:  # the file is the user's: anything can go wrong in it
-        raise InvalidValue(f"{file} cannot be loaded: {reason_of(error)}.") from error
+    if place.endswith(".py"):
+        file = Path(place)
+        if not file.is_file():
+            raise refuse(kind, "a Python file and a name in it, 'file.py:Class'", name)
+        try:
+            found = getattr(load_module(file.resolve()), attribute, None)
+        except ApportionError:
+            raise
+        except (Exception, SystemExit) as error:  # the file is the user's: anything can go wrong in it
+            raise InvalidValue(f"{file} cannot be loaded: {reason_of(error)}.") from error
+    else:
+        here = str(Path.cwd())
+        if here not in sys.path:  # `python -m apportion` looks there, the command `apportion` does not
+            sys.path.append(here)
+        found = object_at(kind, name)
     if isinstance(found, base) or (isinstance(found, type) and issubclass(found, base)):
         return found
-    raise refuse(kind, f"a {kind} of {file.name}", attribute)
+    raise refuse(kind, f"a {kind} of {Path(place).name}", attribute)

@@ -142,7 +142,7 @@ def scores(
     for case in worlds:
         world = hashlib.sha256(json.dumps(case.world.to_dict(), sort_keys=True).encode()).hexdigest()[:DIGEST_LENGTH]
         told = {name: _told(entry, case) for name, entry in entries.items()}
-        playing = [name for name, entry in told.items() if _plays(entry, case.world)]
+        playing = [name for name, entry in told.items() if not why_not(entry, case.world)]
         made_by = {name: [seed, count, code[name], repr(told[name]), world] for name in playing}
         names = [ScoreName(case.name, policy, horizon) for horizon in horizons for policy in playing]
         if any(work.find(name, made_by[name.policy]) is None for name in names):
@@ -155,6 +155,11 @@ def scores(
                     record=("regret",), periods=1, common=True, workers=workers, progress=False,
                 ).regret.values.ravel()  # fmt: skip
                 best, even = (each[:, name.horizon - 1] for each in values)
+                if not best.min() > 0.0:
+                    raise InvalidValue(
+                        f"`worlds` must have a best split that earns something, of which to say what part is earned; "
+                        f"got {case.name}, where it earns {best.min():g} in {name.horizon} periods."
+                    )
                 part, part_of_even = 1.0 - lost / best, even / best
                 means = map(_mean, (part, part_of_even, part - part_of_even, lost))
                 numbers = [case.steady, *itertools.chain.from_iterable(means), round(float((best - even).mean()), 6)]
@@ -191,13 +196,13 @@ def _told(policy: Candidate, case: Case) -> Candidate:
     return policy
 
 
-def _plays(policy: Candidate, world: World) -> bool:
-    """Whether the policy says that the world is for it."""
+def why_not(policy: Candidate, world: World) -> str:
+    """Why the policy cannot play in the world, as it says; empty where it can."""
     try:
         policy_on(read_candidate(policy), world)
-    except InvalidValue:
-        return False
-    return True
+    except InvalidValue as refusal:
+        return str(refusal)
+    return ""
 
 
 def decode(data: Any) -> Entries[ScoreName]:

@@ -10,6 +10,7 @@ from apportion._common import files
 from apportion.errors import InvalidValue
 from apportion.model.real_worlds import RealWorld, real_worlds
 from apportion.simulation.candidates import Candidate, Informed
+from apportion.simulation.executors import reason_of
 from apportion.studies.comparison import page as comparison_page
 from apportion.studies.comparison.run import Comparison, compare
 from apportion.studies.comparison.worlds import named_policies
@@ -96,10 +97,20 @@ def write_study(compared: Comparison, folder: Path, command: str, chosen: Sequen
     return write_page(folder / PAGE, TITLE, LEAD, [Text("See [how they are made](../how-to/compare.md)."), *parts])
 
 
+def around_headline(readme: Path) -> tuple[str, str]:
+    """What stands before and after the headline table of a text, with its two marks; refused where it has none."""
+    try:
+        text = readme.read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        raise InvalidValue(f"`readme` must be a text that can be read; got {readme}: {reason_of(error)}.") from error
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise InvalidValue(f"{readme} must have the lines {BEGIN} and {END}; got a text without them.")
+    return before + begin, end + after
+
+
 def write_headline(compared: Comparison, readme: Path) -> None:
     """Put the headline table between its two marks in a text such as the README."""
-    text = readme.read_text(encoding="utf-8")
-    if BEGIN not in text or END not in text:
-        raise InvalidValue(f"{readme} must have the lines {BEGIN} and {END}; got a text without them.")
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
-    files.write_text(readme, f"{before}{BEGIN}\n{markdown_table(headline(compared.scores))}\n{END}{after}")
+    before, after = around_headline(readme)
+    files.write_text(readme, f"{before}\n{markdown_table(headline(compared.scores))}\n{after}")

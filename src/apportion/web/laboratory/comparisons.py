@@ -1,15 +1,19 @@
 """Policies × worlds at the push of a button: one comparison at a time in a process, scores in a file that all share.
 
 What is asked is all in the address of the page. Whoever looks reads the scores that are there; they are found again
-by what they depend on, so a comparison that was made before is there at once.
+by what they depend on, so a comparison that was made before is there at once. While one is made a file beside it says
+how far it is: the page is answered by whichever worker is free.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
+import itertools
 import json
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,6 +33,8 @@ from apportion.studies.concave.scores import Score
 from apportion.web.laboratory.experiments import Busy
 
 MOST_POLICIES, MOST_WORLDS, LONGEST, MOST_RUNS = 8, 8, 2_000, 50
+# A world takes no longer; a comparison that says nothing for so many seconds has ended with its process.
+_LONGEST_SILENCE = 900.0
 # Told the means; or too dear for a service: on the command line they are there.
 _NOT_OFFERED = ("Oracle", "GaussianProcessKnapsack", "NoisyBisection")
 
@@ -106,7 +112,6 @@ class Comparisons:
         self._lock = threading.Lock()
         self._running: str | None = None
         self._problems: dict[str, str] = {}
-        self._done = 0
 
     def _file(self, asked: Asked) -> Path:
         if self._folder is None:
@@ -123,6 +128,7 @@ class Comparisons:
                 raise Busy("The laboratory makes one comparison at a time; got one more. Wait until it has ended.")
             self._running = asked.key
             self._problems.pop(asked.key, None)
+        self._say(asked, 0)
         threading.Thread(target=self._play, args=(asked,), name="comparison", daemon=True).start()
 
     def look(self, asked: Asked) -> Found:
@@ -131,19 +137,29 @@ class Comparisons:
         total = len(asked.worlds)
         if result is not None:
             return Found(False, total, total, result)
-        running = self._running == asked.key
-        return Found(running, self._done if running else 0, total, None, self._problems.get(asked.key, ""))
+        done = self._done(asked)
+        return Found(done is not None, done or 0, total, None, self._problems.get(asked.key, ""))
+
+    def _say(self, asked: Asked, done: int) -> None:
+        """How far it is, for all workers; where nothing can be written, this one knows it."""
+        with contextlib.suppress(OSError):
+            self._file(asked).with_suffix(".running").write_text(str(done), encoding="utf-8")
+
+    def _done(self, asked: Asked) -> int | None:
+        """The worlds that are done; None where nobody makes it."""
+        try:
+            file = self._file(asked).with_suffix(".running")
+            silent = time.time() - file.stat().st_mtime
+            return int(file.read_text(encoding="utf-8")) if silent < _LONGEST_SILENCE else None
+        except (OSError, ValueError):  # it ended just now, is being written, or cannot be
+            return 0 if self._running == asked.key else None
 
     def _play(self, asked: Asked) -> None:
-        self._done = 0
-
-        def advance(case: object) -> None:
-            self._done += 1
-
+        done = itertools.count(1)
         try:
             found = compare(
                 named_policies(asked.policies), named_worlds(asked.worlds), horizon=asked.horizon, runs=asked.runs,
-                seed=asked.seed, workers=1, on_case=advance,
+                seed=asked.seed, workers=1, on_case=lambda case: self._say(asked, next(done)),
             )  # fmt: skip
             scores, costs = ([list(each) for each in part] for part in found)
             path = self._file(asked)
@@ -154,6 +170,8 @@ class Comparisons:
         except Exception as error:  # a thread has nobody to tell: the page says it
             self._problems[asked.key] = f"The comparison failed: {reason_of(error)}."
         finally:
+            with contextlib.suppress(OSError):
+                self._file(asked).with_suffix(".running").unlink()
             self._running = None
 
     def _read(self, asked: Asked) -> Comparison | None:

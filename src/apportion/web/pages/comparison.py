@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -42,13 +43,13 @@ class Cell(NamedTuple):
     even: float
 
 
-def table(found: Comparison) -> dict[str, Any]:
-    """Policies × worlds as the template draws them, and what a decision costs."""
+def table(found: Comparison, asked: Sequence[str]) -> dict[str, Any]:
+    """Policies × worlds as the template draws them, and what a decision costs; those that play nowhere come last."""
     worlds = list(dict.fromkeys(score.world for score in found.scores))
     cells = {(score.policy, score.world): score for score in found.scores}
     even = {score.world: score.even for score in found.scores}
     rows: list[tuple[str, list[Cell | None]]] = []
-    for policy in ranked(found.scores):
+    for policy in dict.fromkeys([*ranked(found.scores), *asked]):
         own = [cells.get((policy, world)) for world in worlds]
         rows.append((policy, [
             None if score is None
@@ -72,10 +73,11 @@ def show(request: Request, user: PageReader) -> Response:
     if not given:
         return _page(request, user, {**_FIRST, "seed": "1"})
     try:
-        found = comparisons().look(_asked(typed))
+        asked = _asked(typed)
+        found = comparisons().look(asked)
     except ApportionError as error:
         return _page(request, user, typed, problem=str(error), status=status_of(error))
-    shown = None if found.result is None else table(found.result)
+    shown = None if found.result is None else table(found.result, asked.policies)
     return _page(request, user, typed, found=found, table=shown, problem=found.problem)
 
 
