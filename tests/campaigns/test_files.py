@@ -371,10 +371,10 @@ def test_the_report_shows_what_was_really_spent(sqlite):
     assert float({row[0]: row[1] for row in rows}["search"]) < 90
 
 
-def test_a_picture_of_tickets_has_whole_numbers_below_it():
+def test_a_picture_of_tickets_has_whole_numbers_below_it(ads):
     for figure in (
         _shares([1, 2, 3], {"a": {1: 0.5, 2: 0.25, 3: 1.0}}, {}),
-        _means([(1, {}), (3, {})], [], "Return per EUR", {}),
+        _means([(1, {}), (3, {})], [], ads.status(), {}),
     ):
         axes = figure.axes[0]
         axes.set_xlim(1, 4)
