@@ -249,6 +249,16 @@ def test_closing_gives_up_what_is_open(client, ads):
     assert ads.open_tickets == ()
 
 
+def test_of_many_arms_only_the_newest_open_ticket_is_shown_whole(client, db):
+    many = Campaign.create("many", [f"arm {n}" for n in range(15)], budget=100, db=db, seed=1)
+    for _ in range(3):
+        many.split()
+    page = client.get("/campaigns/many").text
+    assert page.count('data-testid="ticket"') == 1
+    assert 'data-ticket="3"' in page
+    assert "2 older tickets are open" in page
+
+
 def test_many_open_tickets_are_all_reachable(client, ads):
     for _ in range(6):
         ads.split()

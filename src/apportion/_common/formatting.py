@@ -118,6 +118,15 @@ def one_of(unit: str | None) -> str:
     return unit
 
 
+def plural(unit: str | None) -> bool:
+    """Whether so much of it "come back", and not "comes back".
+
+    >>> plural("orders"), plural("EUR"), plural(None)
+    (True, False, False)
+    """
+    return unit is not None and one_of(unit) != unit
+
+
 class Table:
     """Rows by arm name, with named columns. `title` and `note` go above and below."""
 

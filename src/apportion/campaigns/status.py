@@ -280,7 +280,8 @@ def sentences(
     if len(waiting) > 1:
         shown = ", ".join(map(str, waiting[-10:]))
         notes.append(
-            f"{len(waiting)} tickets are open ({shown}): cancel those that were not spent, close those without results to come."
+            f"{len(waiting)} tickets are open ({shown}): cancel those that were not spent, close those without "
+            "results to come."
         )
     if provisional:
         shown = f"ticket{'s' if len(provisional) > 1 else ''} {', '.join(map(str, provisional[-10:]))}"
