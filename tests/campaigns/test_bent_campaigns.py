@@ -137,6 +137,12 @@ def test_tables_and_notes_speak_of_an_even_share_and_the_next_unit(bent):
         assert "Return of the next EUR" in rows.columns
         assert all(len(row) == len(rows.columns) for row in rows.rows)
     assert any(note.startswith("Returns diminish") for note in status.notes)
+    assert "what splits use; it is for 33 EUR on every arm, so the two can differ." in status.estimate_note
+    bent.change(half_life=5.0)
+    assert "it is for 33 EUR on every arm and counts recent results more" in bent.status().estimate_note
+    bent.change(c=1.0)
+    assert "what splits use; it counts recent results more, so the two can differ." in bent.status().estimate_note
+    bent.change(half_life=None, c=C)
     assert status.arms[0].to_dict()["marginal"] == status.beliefs["search"].marginal
     marginals = [belief.marginal for belief in bent.beliefs().values()]
     assert np.ptp(marginals) < 0.5 * np.mean(marginals)  # the policy is near the optimum, where they are equal

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from apportion._common.formatting import one_of, percent, plural, readable, written
+from apportion._common.formatting import fixed, one_of, percent, plural, readable, written
 from apportion.campaigns.law_draws import BelievedLaw
 from apportion.campaigns.status import per_period
 
@@ -29,7 +29,7 @@ def ranged(value: float, low: float, high: float) -> str:
     if not (math.isfinite(low) and math.isfinite(high)) or not 1e-9 < high - low < LARGEST_BUDGET:
         return readable(float(value))
     decimals = min(max(1 - math.floor(math.log10(high - low)), 0), 12)
-    least, middle, most = (f"{each:,.{decimals}f}" for each in (low, value, high))
+    least, middle, most = (fixed(each, decimals) for each in (low, value, high))
     return f"{middle} ({least} to {most})"
 
 

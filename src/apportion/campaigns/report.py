@@ -16,7 +16,7 @@ from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.events import now
 from apportion.campaigns.history import Line
 from apportion.campaigns.history import lines as ticket_lines
-from apportion.campaigns.status import Status, back_words, cost_shown, per_period
+from apportion.campaigns.status import Status, cost_shown, per_period
 from apportion.campaigns.tables import Rows, estimate_rows, history_rows, setting_rows, split_rows, status_rows
 from apportion.campaigns.thinned import is_long, thinned
 from apportion.reporting.html import Page
@@ -50,8 +50,7 @@ def campaign_page(campaign: Campaign) -> Page:
             page.text(f"{finding.severity.capitalize()}: {finding.sentence}")
     page.section("Where it stands")
     _table(page, status_rows(status))
-    back, so_far = back_words(settings)
-    page.text(f"{so_far} is {back.lower()} ÷ spent. The estimate is what splits use; the two can differ.")
+    page.text(status.estimate_note)
     if not math.isnan(status.expected_regret):
         page.text(f"Estimated cost of still not being sure: {cost_shown(status)} {per_period(settings)}.")
     if status.period:

@@ -98,6 +98,19 @@ class Status(NamedTuple):
         return return_heading(self.settings, self.beliefs.c, self.even_amount)
 
     @property
+    def estimate_note(self) -> str:
+        """How the estimates differ from the totals beside them, in words."""
+        settings, learned = self.settings, self.beliefs.learned
+        back, so_far = back_words(settings)
+        why = []
+        if self.beliefs.c < 1.0:
+            why.append(f"it is for {readable(self.even_amount)} {settings.unit or ''}".rstrip() + " on every arm")
+        if settings.half_life is not None or settings.window is not None or (learned is not None and learned.fades):
+            why.append(f"{'' if why else 'it '}counts recent results more")
+        said = f"; {' and '.join(why)}, so the two can differ." if why else "; the two can differ."
+        return f"{so_far} is {back.lower()} ÷ spent. The estimate is what splits use{said}"
+
+    @property
     def details(self) -> tuple[str, ...]:
         """Those of the notes that speak of statistics."""
         return details(self.settings, self.beliefs.learned)
