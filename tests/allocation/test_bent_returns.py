@@ -121,6 +121,13 @@ def test_reasons_say_where_more_is_given_than_looks_best():
     assert even["social"].endswith("less than elsewhere: more than looks best, as a test.")
 
 
+def test_nothing_returns_most_while_an_arm_is_unknown():
+    allocator = played(make())
+    allocator.add_arm("radio", sigma=1.0)
+    reasons = allocator.ask(100.0).reasons.values()
+    assert not any("Returns most" in reason or "elsewhere" in reason for reason in reasons)
+
+
 def test_what_bounds_took_is_no_test():
     allocator = played(make(), periods=40)
     allocator.bound_arm("search", maximum=0.2)

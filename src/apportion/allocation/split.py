@@ -24,6 +24,8 @@ WATCHED_SHARE = 0.02
 LITTLE_SHARE = 0.9
 # An arm that is less likely the best than this is not worth a closer look, whatever share it gets.
 UNLIKELY = 0.01
+# A longer rule is named by the arms that it holds, and not by all others again.
+LONGEST_RULE = 40
 # Where returns diminish the next unit returns as much as elsewhere within this part of it.
 _ALIKE = 0.02
 # Where arms have curves of their own, so far, the common law does not say what would look best.
@@ -135,7 +137,8 @@ class Split(Table):
             return f"Would get {percent(wanted)}: {'raised' if up else 'limited'} by {own.shown}."
         if self._pulls:
             strongest = max(self._pulls, key=lambda pull: float((-sign * pull.effect).max()))
-            return f"{moved}, as others are held by {strongest.shown}."
+            rule = strongest.shown if len(strongest.shown) <= LONGEST_RULE else "a rule"
+            return f"{moved}, as others are held by {rule}."
         return f"{moved}, as {self._most_held(sign)}." if held else f"{moved} by the bounds."
 
     def _most_held(self, sign: float) -> str:
@@ -200,6 +203,7 @@ class Split(Table):
         belief, unit = self.beliefs.at(index), one_of(self.unit)
         costs = self.beliefs.minimise
         own = interval(per_unit(belief, float(self._decision.amounts[index]), self.beliefs.c))
+        leads = leads and not np.isnan(self.beliefs.mean).any()
         lead = f" {'Costs least' if costs else 'Returns most'} for the same amount." if leads else ""
         text = (
             f"{own} per {unit} at this amount; the next {unit} {'costs' if costs else 'returns'} "
