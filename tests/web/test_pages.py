@@ -526,6 +526,13 @@ def test_the_chart_has_means_chances_shares_and_marks(client, ads):
     assert again.status_code == 304
 
 
+def test_a_mark_says_settings_as_people_write_them(ads):
+    ads.change(rules=["search <= 60%", "social <= 60%"], growth=1.5)
+    assert [mark["text"] for mark in Chart(ads).data()["marks"]] == [
+        "settings: rules search <= 60%, social <= 60%, growth 1.5"
+    ]
+
+
 def test_arms_that_a_file_brought_have_one_mark_together(ads):
     for name in ("radio", "print", "mail"):
         ads.add_arm(name)

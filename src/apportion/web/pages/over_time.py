@@ -16,6 +16,7 @@ from apportion.allocation.beliefs import Beliefs
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.events import Event
 from apportion.campaigns.status import Status
+from apportion.campaigns.tables import cell
 from apportion.campaigns.thinned import is_long, thinned
 
 # A chart shows at most so many moments and steps; the export has all of them.
@@ -342,7 +343,7 @@ def _changes(changes: Mapping[str, Any], unit: str | None) -> str:
         elif name == "budget":
             phrases.append(f"budget {_amount(value, unit)}")
         else:
-            phrases.append(f"{name.replace('_', ' ')} {'none' if value is None else value}")
+            phrases.append(f"{name.replace('_', ' ')} {'none' if value is None else cell(value)}")
     return ", ".join(phrases)
 
 
