@@ -26,7 +26,7 @@ LITTLE_SHARE = 0.9
 UNLIKELY = 0.01
 # A longer rule is named by the arms that it holds, and not by all others again.
 LONGEST_RULE = 40
-# Where returns diminish the next unit returns as much as elsewhere within this part of it.
+# Returns that differ by less than this part are about the same.
 _ALIKE = 0.02
 # Where arms have curves of their own, so far, the common law does not say what would look best.
 _OWN_CURVES = 0.1
@@ -185,7 +185,11 @@ class Split(Table):
             of += " at an even share"
         if name == leader:
             return f"Leads with {interval(belief)} {of}{best}.{self._little_for_leader(index)}"
-        text = f"{interval(belief)} {of}, {readable(abs(first.mean - belief.mean))} behind {leader}{best}"
+        behind = abs(first.mean - belief.mean)
+        level = behind < _ALIKE * abs(first.mean)
+        text = (
+            f"{interval(belief)} {of}, {'about level with' if level else f'{readable(behind)} behind'} {leader}{best}"
+        )
         if share == 0.0:
             return text + ": nothing this time."
         wanted = float(self._decision.wanted[index])  # what bounds made of it is no opinion of the policy's
