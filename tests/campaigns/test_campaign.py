@@ -144,7 +144,7 @@ def test_notes_name_no_command(sqlite):
         "Outcomes count half after 9 periods.",
         "Outliers are trimmed.",
         "3 tickets are open (1, 2, 3): cancel those that were not spent, close those without results to come.",
-        "Not every arm has an outcome yet: no figure yet for the cost of still not being sure.",
+        "Too few outcomes yet: no figure yet for the cost of still not being sure.",
     )
 
 

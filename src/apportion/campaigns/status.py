@@ -300,5 +300,5 @@ def sentences(
         shown = f"ticket{'s' if len(provisional) > 1 else ''} {', '.join(map(str, provisional[-10:]))}"
         notes.append(f"Provisional: the totals so far of {shown} count as they are, until they are final.")
     if math.isnan(regret) and settings.sigma is not None:
-        notes.append("Not every arm has an outcome yet: no figure yet for the cost of still not being sure.")
+        notes.append("Too few outcomes yet: no figure yet for the cost of still not being sure.")
     return tuple(notes)
