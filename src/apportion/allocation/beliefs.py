@@ -120,11 +120,6 @@ class Beliefs(Table, Mapping[str, Belief]):
         return np.ones(len(self._names), dtype=bool) if self._in_play is None else self._in_play
 
     @property
-    def most_outcomes(self) -> float:
-        """How many outcomes the arm with the most of them has."""
-        return float(np.nan_to_num(self._sums.count).max(initial=0.0))
-
-    @property
     def spread(self) -> Floats:
         """σ_i/√B: the standard deviation of each mean; infinite without outcomes, NaN without σ.
 
