@@ -91,6 +91,8 @@ def test_the_list_shows_leader_last_split_open_tickets_and_regret(client, ads):
     assert "search" in said
     assert "1 open" in said
     assert shared.readable(ads.status().expected_regret) in said
+    ads.change(outcome_unit="orders", every="week")
+    assert f"{shared.readable(ads.status().expected_regret)} orders" in words(client.get("/"))
 
 
 def test_the_list_shows_the_last_split_that_was_not_cancelled_and_how_often_it_is_split(client, ads):
