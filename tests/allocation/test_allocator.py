@@ -145,6 +145,14 @@ def test_reasons_speak_of_beginnings_leaders_rivals_and_bounds():
     assert re.fullmatch(r"Leads with 3(\.000)? per unit\.", without_sigma.ask().reasons["search"])
 
 
+def test_an_arm_that_returns_about_as_much_as_the_leader_is_level_with_it():
+    allocator = make(ap.Uniform(), sigma=1.0)
+    allocator.tell(allocator.ask(3.0).ticket, {"search": 1.0, "social": 0.99, "video": 0.9})
+    reasons = allocator.ask(3.0).reasons
+    assert "per unit, about level with search, " in reasons["social"]
+    assert "per unit, 0.100 behind search, " in reasons["video"]
+
+
 def test_what_a_bound_gives_is_not_taken_for_the_policys_opinion():
     allocator = make(minimum={"video": 0.2})
     for _ in range(40):

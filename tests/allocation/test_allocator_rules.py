@@ -177,6 +177,10 @@ def test_the_reason_names_the_rule_that_binds_and_no_other():
     raised = make("video + print >= 60%", maximum={"print": 0.26}).ask(100).reasons
     assert raised["video"].endswith("Would get 25.0%: raised by video + print ≥ 60%.")
     assert raised["search"].endswith("Lowered from 25.0%, as others are held by video + print ≥ 60%.")
+    long = ("an arm with a long name", "another one of them", "search", "print")
+    held = make(" + ".join(long[:2]) + " <= 40%", arms=long).ask(100).reasons
+    assert "Would get 25.0%: limited by an arm with a long name + " in held[long[0]]
+    assert held["search"].endswith("Raised from 25.0%, as others are held by a rule.")
     free = make("social + video <= 90%").ask(100).reasons
     assert set(free.values()) == {"No outcomes yet: all arms start alike."}
 

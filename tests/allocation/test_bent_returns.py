@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import apportion as ap
+from apportion._common.formatting import readable
+from apportion.allocation.beliefs import interval, per_unit
 from apportion.inference.best_probabilities import best_probabilities
 from apportion.model.confidence import anytime_interval, anytime_rho
 from apportion.model.exact_sums import Statistics
@@ -89,13 +91,48 @@ def test_returns_in_proportion_have_the_mean_for_a_marginal_return():
 
 def test_reasons_speak_of_the_next_unit_and_of_no_winner_that_takes_all():
     split = played(make(), periods=30).ask(100.0)
-    assert "at this amount the next unit returns" in split.reasons["search"]
-    assert "for the first unit" in split.reasons["social"]
-    for reason in split.reasons.values():
-        assert not any(words in reason for words in ("per unit", "watching", "closer look", "testing"))
+    for name, reason in split.reasons.items():
+        belief, amount = split.beliefs[name], split.amounts[name]
+        own = per_unit(belief, amount, C)
+        assert own.mean == pytest.approx(belief.mean * amount ** (C - 1.0)) == pytest.approx(belief.marginal / C)
+        opening = f"{interval(own)} per unit at this amount; the next unit returns {readable(belief.marginal)}"
+        assert reason.startswith(opening)
+        assert not any(words in reason for words in ("watching", "closer look", "behind", "likely"))
+    assert split.reasons["search"].endswith("Returns most for the same amount.")
     assert split.note == "Matching makes the split that is best on average over what the arms may return."
     costs = played(make(minimise=True), periods=30).ask(100.0)
     assert any("the next unit costs" in reason for reason in costs.reasons.values())
+    assert not any("elsewhere" in reason for reason in costs.reasons.values())  # costs are least on one arm alone
+
+
+def test_reasons_say_where_more_is_given_than_looks_best():
+    """In the best split the next unit returns the same everywhere: an even split takes from some, for others."""
+
+    def split(means):
+        allocator = ap.Allocator(ap.Oracle(means=means, c=C), ARMS)
+        asked = allocator.ask(100.0)
+        allocator.tell(asked.ticket, {name: MEANS[name] * amount**C for name, amount in asked.amounts.items()})
+        return allocator.ask(100.0)
+
+    best = split(tuple(MEANS.values())).reasons
+    assert all("about as much as elsewhere." in reason for reason in best.values())
+    even = split((1.0, 1.0, 1.0)).reasons
+    assert "more than elsewhere: less than looks best, while others are tested. Returns most" in even["search"]
+    assert even["social"].endswith("less than elsewhere: more than looks best, as a test.")
+
+
+def test_nothing_returns_most_while_an_arm_is_unknown():
+    allocator = played(make())
+    allocator.add_arm("radio", sigma=1.0)
+    reasons = allocator.ask(100.0).reasons.values()
+    assert not any("Returns most" in reason or "elsewhere" in reason for reason in reasons)
+
+
+def test_what_bounds_took_is_no_test():
+    allocator = played(make(), periods=40)
+    allocator.bound_arm("search", maximum=0.2)
+    reason = allocator.ask(100.0).reasons["search"]
+    assert "more than elsewhere. Returns most for the same amount. Lowered from" in reason
 
 
 def test_sigma_by_name_in_order_or_from_the_policy_is_the_same():

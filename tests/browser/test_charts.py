@@ -170,3 +170,25 @@ def test_all_charts_of_a_page_can_be_saved_and_are_named(visit, served):
         table = list(csv.reader(io.StringIO(file.read().decode("utf-8-sig"))))
     assert {"search", "social"} <= set(table[0])
     assert np.isfinite([float(cell) for row in table[1:] for cell in row if cell]).all()
+
+
+def test_on_a_phone_all_arms_are_in_the_legend_and_dates_stand_upright(visit, fresh, tmp_path):
+    names = [f"Prospecting lookalike purchasers {place} of the European markets" for place in range(15)]
+    dates = [f"2026-{month:02d}-01" for month in range(1, 7)]
+    rows = [f"{date},{name},{100 + n},{120 + n}" for date in dates for n, name in enumerate(names)]
+    (tmp_path / "history.csv").write_text("\n".join(["date,arm,amount,outcome", *rows]))
+    campaign = Campaign.create("long", names, budget=1500, unit="EUR", every="month", db=fresh.db, seed=1)
+    campaign.import_history(tmp_path / "history.csv")
+    someone = visit(fresh.url, phone=True)
+    someone.go("/campaigns/long")
+    drawn(someone)
+    chart = someone.at("chart")
+    inside = chart.bounding_box()
+    last = chart.locator(".legend .traces").last.bounding_box()
+    assert chart.locator(".legend .traces").count() == len(names)
+    assert last["y"] + last["height"] <= inside["y"] + inside["height"]
+    ticks = chart.locator(".xtick text")
+    assert ticks.count() >= 2
+    assert not any("rotate(30" in (tick.get_attribute("transform") or "") for tick in ticks.all())
+    assert max(tick.bounding_box()["y"] for tick in ticks.all()) < chart.locator(".legend").bounding_box()["y"]
+    fits(someone.page)

@@ -123,3 +123,20 @@ def test_a_forecast_from_a_calendar_is_kept_and_held_against_what_comes(visit, s
     expect(at("forecast-row").first.locator(".tag")).to_have_text("within")
     expect(at("forecast-chart").locator(".scatterlayer .trace").nth(3)).to_be_attached()
     accessible(page)
+
+
+@pytest.mark.parametrize("size", [(1200, 900), (390, 800)])
+def test_a_forecast_of_many_arms_with_long_names_fits(visit, fresh, size):
+    names = [f"Prospecting lookalike purchasers {place} of the European markets" for place in range(8)]
+    campaign = Campaign.create(
+        "long", names, budget=9000, unit="EUR", policy="uniform", sigma=2.0, db=fresh.db, seed=1
+    )
+    for period in range(4):
+        split = campaign.split()
+        campaign.record(split.ticket, {arm: (2.0 + period) * x for arm, x in split.amounts.items()}, confirm=True)
+        if period == 1:
+            campaign.forecast(periods=3, worlds=4)
+    someone = visit(fresh.url, viewport={"width": size[0], "height": size[1]})
+    someone.go("/campaigns/long/forecast")
+    expect(someone.at("forecast-row").first.locator(".tag")).to_have_text("outside")
+    accessible(someone.page)

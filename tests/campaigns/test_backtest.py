@@ -69,3 +69,19 @@ def test_the_split_that_was_made_stands_beside_the_others():
     assert really.earned == pytest.approx(found.actual, rel=0.05)
     assert uniform.regret > 0.0
     assert really.regret > 0.0
+
+
+def test_it_says_where_its_assumptions_do_not_give_what_really_came_back():
+    """Spending followed what was to be had: no law that stands still returns so much."""
+    rng, found = np.random.default_rng(4), []
+    for week in range(20):
+        for arm in "ab":
+            best = arm == "ab"[week // 10]
+            amount = 100.0 if best else 10.0
+            outcome = (3.0 if best else 0.5) * amount + rng.standard_normal()
+            found.append(Observation(len(found) + 2, f"week {week}", arm, amount, outcome))
+    law = {"b": 0.5, "c": 0.7, "sigma": 1.0, "policies": ["uniform"]}
+    said = "This does not hold well here: as it was split,"
+    assert any(said in each for each in backtest(found, worlds=8, **law).assumes)
+    assert not any(said in each for each in backtest(found, worlds=3, **law).assumes)
+    assert not any(said in each for each in backtest(rows(), worlds=8, b=0.5, c=0.7, sigma=5.0).assumes)

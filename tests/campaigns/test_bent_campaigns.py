@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import apportion as ap
+from apportion.allocation.beliefs import interval
 from apportion.campaigns.backtest import backtest
 from apportion.campaigns.cost_of_doubt import expected_regret
 from apportion.campaigns.files import restore_json
@@ -123,15 +124,25 @@ def test_sigma_of_each_arm_can_change_and_a_new_arm_needs_its_own(bent):
     assert bent.check().exact
 
 
-def test_tables_and_notes_speak_of_the_first_and_the_next_unit(bent):
+def test_tables_and_notes_speak_of_an_even_share_and_the_next_unit(bent):
     play(bent)
     status, split = bent.status(), bent.split()
-    assert return_heading(status.settings) == "Return of the first EUR"
+    assert (status.even_amount, status.estimate_heading) == (33.0, "Return per EUR at 33 EUR")
+    search = status.beliefs["search"]
+    assert status.estimate(search).mean == pytest.approx(search.mean * 33.0 ** (C - 1.0))
+    assert f"{interval(status.estimate(search))}" in status_rows(status).rows[0]
+    assert return_heading(status.settings, C) == "Return per EUR at this amount"
     assert marginal_heading(status.settings) == "Return of the next EUR"
     for rows in (status_rows(status), split_rows(split, status.settings)):
         assert "Return of the next EUR" in rows.columns
         assert all(len(row) == len(rows.columns) for row in rows.rows)
     assert any(note.startswith("Returns diminish") for note in status.notes)
+    assert "what splits use; it is for 33 EUR on every arm, so the two can differ." in status.estimate_note
+    bent.change(half_life=5.0)
+    assert "it is for 33 EUR on every arm and counts recent results more" in bent.status().estimate_note
+    bent.change(c=1.0)
+    assert "what splits use; it counts recent results more, so the two can differ." in bent.status().estimate_note
+    bent.change(half_life=None, c=C)
     assert status.arms[0].to_dict()["marginal"] == status.beliefs["search"].marginal
     marginals = [belief.marginal for belief in bent.beliefs().values()]
     assert np.ptp(marginals) < 0.5 * np.mean(marginals)  # the policy is near the optimum, where they are equal
@@ -200,9 +211,9 @@ def test_what_is_known_survives_plain_data(bent):
     assert not math.isnan(content["arms"][0]["marginal"])
 
 
-def test_the_report_speaks_of_the_first_and_the_next_unit(bent):
+def test_the_report_speaks_of_an_even_share_and_the_next_unit(bent):
     html = campaign_page(play(bent)).html()
-    assert "Return of the first EUR, of each arm" in html
+    assert "Return per EUR at 33 EUR, of each arm" in html
     assert "Return of the next EUR" in html
 
 

@@ -143,8 +143,8 @@ def test_notes_name_no_command(sqlite):
         "Outcomes are costs: less is better.",
         "Outcomes count half after 9 periods.",
         "Outliers are trimmed.",
-        "3 tickets are open (1, 2, 3); close those whose outcomes will never come.",
-        "Not every arm has an outcome yet: no figure yet for the cost of still not being sure.",
+        "3 tickets are open (1, 2, 3): cancel those that were not spent, close those without results to come.",
+        "Too few outcomes yet: no figure yet for the cost of still not being sure.",
     )
 
 

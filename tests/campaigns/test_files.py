@@ -271,6 +271,24 @@ def test_the_exported_history_can_be_imported(ads, history, sqlite):
         assert twin.beliefs()[name].mean == pytest.approx(ads.beliefs()[name].mean, rel=1e-12, nan_ok=True)
 
 
+def test_the_amounts_of_an_export_add_up_to_what_was_spent(ads, history, sqlite):
+    """Advice that waits, was closed or cancelled is in `advised` alone, and is not imported as spent."""
+    for outcomes in ({"search": 30.0}, dict.fromkeys(ARMS, 20.0), None, None):
+        ticket = ads.split().ticket
+        if outcomes:
+            ads.record(ticket, outcomes)
+    ads.close(1)
+    ads.cancel(3)
+    rows = list(csv.DictReader(io.StringIO(export_csv(ads))))
+    assert sum(float(row["amount"] or 0.0) for row in rows) == pytest.approx(ads.status().spent)
+    unspent = [row for row in rows if not float(row["amount"] or 0.0)]
+    assert {row["state"] for row in unspent} == {"no data", "cancelled", "open"}
+    assert all(float(row["advised"]) > 0.0 for row in unspent)
+    twin = ap.Campaign.create("twin", ARMS, budget=100, b=0.75, sigma=2, db=sqlite)
+    import_history(twin, history(export_csv(ads)))
+    assert (twin.status().spent, twin.period) == (pytest.approx(ads.status().spent), 2)
+
+
 @pytest.mark.parametrize(
     "amounts", [(3.53, 3.530), (1234.567, 2.125), (2.125, 12.345), (1e-7, 5e17), (3530.0, 999.001)]
 )
@@ -371,10 +389,10 @@ def test_the_report_shows_what_was_really_spent(sqlite):
     assert float({row[0]: row[1] for row in rows}["search"]) < 90
 
 
-def test_a_picture_of_tickets_has_whole_numbers_below_it():
+def test_a_picture_of_tickets_has_whole_numbers_below_it(ads):
     for figure in (
         _shares([1, 2, 3], {"a": {1: 0.5, 2: 0.25, 3: 1.0}}, {}),
-        _means([(1, {}), (3, {})], [], "Return per EUR", {}),
+        _means([(1, {}), (3, {})], [], ads.status(), {}),
     ):
         axes = figure.axes[0]
         axes.set_xlim(1, 4)

@@ -178,6 +178,8 @@ def test_the_arms_that_are_told_are_those_that_get_most_at_any_time(sqlite):
     assert said[1] == (
         "Expected split: a 60.0%, later 10.0%; b about 40.0%; e 0%, later 49.8%; 3 other arms share the rest."
     )
+    in_orders = describe(made, settings._replace(outcome_unit="orders"))
+    assert "about 10.00 orders come back (8.00 to 12.00)" in in_orders[0]
     two = foreseen(period(1.0, 0.0), period(0.7, 0.3))
     assert describe(two, settings)[1] == "Expected split: a 100%, later 70.0%; b 0%, later 30.0%."
 

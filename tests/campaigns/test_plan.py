@@ -8,6 +8,7 @@ import pytest
 
 import apportion as ap
 from apportion.campaigns.law_draws import believed_law, draw_exponents, matched_normals, typical_amount
+from apportion.campaigns.plan_words import ranged, with_unit
 from apportion.inference.learned import Learned
 from apportion.model.response import marginal_return, optimal_split, value
 
@@ -69,6 +70,11 @@ def test_the_budgets_that_answer_a_question(told):
     assert marginal_return(means, best, 0.7).max() == pytest.approx(1.2)
     assert plan.target.low < plan.target.budget < plan.target.high
     assert plan.goal.low < plan.goal.budget < plan.goal.high
+    told.change(outcome_unit="orders")
+    said = " ".join(told.plan(target=1.2, goal=2500).sentences)
+    whole = plan.whole
+    assert f"about {with_unit(ranged(whole.returned, whole.returned_low, whole.returned_high), 'orders')}" in said
+    assert "For 2,500 orders to come back it takes" in said
     far = told.plan(target=0.1)
     assert any("an answer above that is a guess" in sentence for sentence in far.sentences)
 

@@ -163,6 +163,23 @@ def test_an_import_is_undone_with_the_arms_that_only_it_used(ads, sqlite, tmp_pa
 # The campaign as a whole
 
 
+def test_one_split_says_nothing_of_what_it_costs_not_to_be_sure(sqlite, tmp_path):
+    """How much results vary is not known then: tens of thousands were shown for a budget of 100."""
+    rows = [f"2026-01-{day:02d},{arm},50,{value}" for day in range(1, 11) for arm, value in (("a", 60), ("b", 40))]
+    (tmp_path / "history.csv").write_text("\n".join(["date,arm,amount,outcome", *rows]))
+    ads = ap.Campaign.create("one", ("a", "b"), budget=100, seed=1, db=sqlite)
+    ads.import_history(tmp_path / "history.csv")
+    assert ads.expected_regret() >= 0.0
+    ads.record(ads.split().ticket, {"a": 5.0, "b": 30.0}, confirm=True)
+    ads.undo_import()
+    assert math.isnan(ads.expected_regret())
+    assert "Too few outcomes yet: no figure yet for the cost of still not being sure." in ads.status().notes
+    ticket = ads.split().ticket
+    assert math.isnan(ads.expected_regret())
+    ads.record(ticket, {"a": 20.0, "b": 20.0}, provisional=True, confirm=True)
+    assert ads.expected_regret() >= 0.0
+
+
 def test_after_an_import_is_undone_the_first_results_are_believed_no_more_than_anywhere(sqlite, tmp_path):
     """An arm that had luck once was the best "by more than 99.9%", as the noise that was learned had gone, too."""
     rng, path = np.random.default_rng(5), tmp_path / "past.csv"

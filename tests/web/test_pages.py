@@ -14,6 +14,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from apportion._common.tables import FileContent
+from apportion.allocation.beliefs import per_unit
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.examples import EXAMPLES
 from apportion.campaigns.importing import import_history
@@ -90,6 +91,8 @@ def test_the_list_shows_leader_last_split_open_tickets_and_regret(client, ads):
     assert "search" in said
     assert "1 open" in said
     assert shared.readable(ads.status().expected_regret) in said
+    ads.change(outcome_unit="orders", every="week")
+    assert f"{shared.readable(ads.status().expected_regret)} orders" in words(client.get("/"))
 
 
 def test_the_list_shows_the_last_split_that_was_not_cancelled_and_how_often_it_is_split(client, ads):
@@ -248,6 +251,16 @@ def test_closing_gives_up_what_is_open(client, ads):
     assert ads.open_tickets == ()
 
 
+def test_of_many_arms_only_the_newest_open_ticket_is_shown_whole(client, db):
+    many = Campaign.create("many", [f"arm {n}" for n in range(15)], budget=100, db=db, seed=1)
+    for _ in range(3):
+        many.split()
+    page = client.get("/campaigns/many").text
+    assert page.count('data-testid="ticket"') == 1
+    assert 'data-ticket="3"' in page
+    assert "2 older tickets are open" in page
+
+
 def test_many_open_tickets_are_all_reachable(client, ads):
     for _ in range(6):
         ads.split()
@@ -304,7 +317,7 @@ def test_returns_that_diminish_and_a_noise_level_per_arm(client, db):
     assert (made.settings.c, made.settings.sigma) == (0.6, {"a": 4.0, "b": 0.5})
     made.record(made.split().ticket, {"a": 30.0, "b": 20.0})
     page = client.get("/campaigns/bent")
-    assert "Return of the first EUR" in words(page)
+    assert "Return per EUR at 50 EUR" in words(page)
     assert "Return of the next EUR" in words(page)
     assert 'name="sigma" value="a=4, b=0.5"' in page.text
     assert "must be given for 'x'" in error_of(post(client, "/campaigns/bent/arms", action="add", arm="x"))
@@ -500,7 +513,11 @@ def test_the_chart_has_means_chances_shares_and_marks(client, ads):
     answer = client.get("/campaigns/ads/over-time")
     data = answer.json()
     assert data["periods"] == [1, 2, 3, 4]
-    assert data["beliefs"]["search"]["mean"][-1] == pytest.approx(ads.beliefs()["search"].mean)
+    status = ads.status()
+    own = status.estimate(ads.beliefs()["search"])
+    assert data["heading"] == status.estimate_heading == f"Return per EUR at {status.even_amount:,.0f} EUR"
+    assert [data["beliefs"]["search"][each][-1] for each in ("mean", "low", "high")] == pytest.approx(own[:3])
+    assert 0.9 < data["beliefs"]["search"]["mean"][-1] < 1.5  # 3,000 of about 2,500: as in the spreadsheet
     assert data["beliefs"]["search"]["best"][-1] == pytest.approx(ads.beliefs()["search"].probability_best)
     assert data["beliefs"]["video"]["mean"] == [None] * 4
     assert np.sum([data["shares"][arm] for arm in data["arms"]], axis=0) == pytest.approx(1.0)
@@ -509,6 +526,22 @@ def test_the_chart_has_means_chances_shares_and_marks(client, ads):
     ]  # fmt: skip
     again = client.get("/campaigns/ads/over-time", headers={"if-none-match": answer.headers["etag"]})
     assert again.status_code == 304
+
+
+def test_a_mark_says_settings_as_people_write_them(ads):
+    ads.change(rules=["search <= 60%", "social <= 60%"], growth=1.5)
+    assert [mark["text"] for mark in Chart(ads).data()["marks"]] == [
+        "settings: rules search <= 60%, social <= 60%, growth 1.5"
+    ]
+
+
+def test_arms_that_a_file_brought_have_one_mark_together(ads):
+    for name in ("radio", "print", "mail"):
+        ads.add_arm(name)
+    assert [mark["text"] for mark in Chart(ads).data()["marks"]] == ["radio added", "print added", "mail added"]
+    ads.add_arm("posters")
+    ads.pause_arm("mail")
+    assert [mark["text"] for mark in Chart(ads).data()["marks"]] == ["4 arms added", "mail paused"]
 
 
 def test_a_long_campaign_is_drawn_at_so_many_moments(db):
@@ -573,7 +606,11 @@ def test_a_chart_that_is_read_on_is_the_one_that_is_read_anew(db, monkeypatch, l
         moments = dict(campaign.beliefs_over_time(every))
         assert found["periods"] == [*(at for at in moments if at != period), period]
         for arm in found["arms"]:
-            expected = [moments[at][arm].mean if arm in moments[at] else math.nan for at in found["periods"]]
+            even = campaign.status().even_amount
+            expected = [
+                per_unit(moments[at][arm], even, moments[at].c).mean if arm in moments[at] else math.nan
+                for at in found["periods"]
+            ]
             drawn = [math.nan if mean is None else mean for mean in found["beliefs"][arm]["mean"]]
             assert drawn == pytest.approx(expected, nan_ok=True)
     assert taken == list(range(2, found["version"] + 1))
@@ -693,7 +730,7 @@ def test_what_was_given_is_not_called_learned_and_notes_say_what_to_press_here(c
     notes = re.search(r'data-testid="notes">(.*?)</ul>', page.text, re.S)[1]
     assert "How much results vary was assumed" in notes
     assert "give what you know in the settings" in words(page)
-    assert "close those whose outcomes will never come" in notes
+    assert "cancel those that were not spent, close those without results to come" in notes
     assert "apportion" not in notes
     # What the notes speak of is there: the form of the settings, and a button for each ticket, here or on its page.
     assert "Save settings" in page.text

@@ -73,7 +73,16 @@ def side_by_side(*values: float) -> tuple[str, ...]:
     if spread == 0.0 or not 1e-9 < spread < LARGEST_SHOWN:
         return tuple(readable(value) for value in values)
     decimals = min(max(2 - math.floor(math.log10(spread)), 0), 12)
-    return tuple(f"{value:,.{decimals}f}" if math.isfinite(value) else readable(value) for value in values)
+    return tuple(fixed(value, decimals) if math.isfinite(value) else readable(value) for value in values)
+
+
+def fixed(value: float, decimals: int) -> str:
+    """A number with so many decimals; what rounds to 0 has no sign.
+
+    >>> fixed(-0.001, 2), fixed(-1234.5, 1)
+    ('0.00', '-1,234.5')
+    """
+    return f"{round(value, decimals) + 0.0:,.{decimals}f}"
 
 
 def percent(share: float) -> str:
@@ -116,6 +125,15 @@ def one_of(unit: str | None) -> str:
         if unit.endswith(ending) and not unit.endswith(("ss", "us", "is")) and len(unit) > len(ending) + 1:
             return unit[: -len(ending)] + single
     return unit
+
+
+def plural(unit: str | None) -> bool:
+    """Whether so much of it "come back", and not "comes back".
+
+    >>> plural("orders"), plural("EUR"), plural(None)
+    (True, False, False)
+    """
+    return unit is not None and one_of(unit) != unit
 
 
 class Table:

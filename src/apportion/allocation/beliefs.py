@@ -210,6 +210,18 @@ class Beliefs(Table, Mapping[str, Belief]):
         return {"arm": list(self._names), **fields}
 
 
+def per_unit(belief: Belief, amount: float, c: float) -> Belief:
+    """The belief with mean and interval of what each unit of an amount returns: μ·x^(c−1).
+
+    μ is the return of the first unit alone, which nobody ever saw where amounts are large.
+
+    >>> per_unit(Belief(4.0, 3.0, 5.0, 1.0, 1.0, 1.0, 0.5), 16.0, 0.5)[:3]
+    (1.0, 0.75, 1.25)
+    """
+    factor = amount ** (c - 1.0) if amount > 0.0 else math.nan
+    return belief._replace(mean=factor * belief.mean, low=factor * belief.low, high=factor * belief.high)
+
+
 def interval(belief: Belief) -> str:
     """'1.02 (0.91 to 1.13)': a mean with its interval, in words; without one that no digit would tell from the mean.
 

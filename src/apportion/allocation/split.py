@@ -9,10 +9,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from apportion._common.formatting import Table, chance, one_of, percent, readable
-from apportion.allocation.beliefs import Beliefs, interval
+from apportion.allocation.beliefs import Beliefs, interval, per_unit
 from apportion.allocation.decision import Decision
 from apportion.allocation.limits import ROUNDING, LimitedShares
 from apportion.allocation.rule import Rule
+from apportion.model.response import best_shares
 from apportion.model.sums import Floats
 from apportion.policies.contract import Policy
 
@@ -23,6 +24,12 @@ WATCHED_SHARE = 0.02
 LITTLE_SHARE = 0.9
 # An arm that is less likely the best than this is not worth a closer look, whatever share it gets.
 UNLIKELY = 0.01
+# A longer rule is named by the arms that it holds, and not by all others again.
+LONGEST_RULE = 40
+# Returns that differ by less than this part are about the same.
+_ALIKE = 0.02
+# Where arms have curves of their own, so far, the common law does not say what would look best.
+_OWN_CURVES = 0.1
 
 
 class RulePull(NamedTuple):
@@ -130,7 +137,8 @@ class Split(Table):
             return f"Would get {percent(wanted)}: {'raised' if up else 'limited'} by {own.shown}."
         if self._pulls:
             strongest = max(self._pulls, key=lambda pull: float((-sign * pull.effect).max()))
-            return f"{moved}, as others are held by {strongest.shown}."
+            rule = strongest.shown if len(strongest.shown) <= LONGEST_RULE else "a rule"
+            return f"{moved}, as others are held by {rule}."
         return f"{moved}, as {self._most_held(sign)}." if held else f"{moved} by the bounds."
 
     def _most_held(self, sign: float) -> str:
@@ -166,29 +174,80 @@ class Split(Table):
             )
         if math.isnan(belief.mean):
             return "No outcome yet: it gets a share to be tried." if share > 0 else "No outcome yet: not its turn."
+        if self.beliefs.c < 1.0 and share > 0.0:
+            return self._reason_where_returns_diminish(index, name == leader)
         probability = belief.probability_best
         best = "" if math.isnan(probability) else f", {chance(probability, self.most_sure)} likely to be the best"
-        unit = one_of(self.unit)
-        of, next_unit = f"per {unit}", ""
-        if self.beliefs.c < 1.0:  # what an arm is worth shows in its next unit, not only in being the best
-            of = f"for the first {unit}"
-            if share > 0.0:
-                verb = "costs" if self.beliefs.minimise else "returns"
-                next_unit = f": at this amount the next {unit} {verb} {readable(belief.marginal)}"
+        first, of = self.beliefs[leader], f"per {one_of(self.unit)}"
+        if self.beliefs.c < 1.0:  # arms are compared at one amount
+            even = self.budget / len(self._decision.arms)
+            belief, first = (per_unit(each, even, self.beliefs.c) for each in (belief, first))
+            of += " at an even share"
         if name == leader:
-            return f"Leads with {interval(belief)} {of}{best}{next_unit}.{self._little_for_leader(index)}"
-        behind = abs(self.beliefs[leader].mean - belief.mean)
-        text = f"{interval(belief)} {of}, {readable(behind)} behind {leader}{best}"
+            return f"Leads with {interval(belief)} {of}{best}.{self._little_for_leader(index)}"
+        behind = abs(first.mean - belief.mean)
+        level = behind < _ALIKE * abs(first.mean)
+        text = (
+            f"{interval(belief)} {of}, {'about level with' if level else f'{readable(behind)} behind'} {leader}{best}"
+        )
         if share == 0.0:
             return text + ": nothing this time."
-        if self.beliefs.c < 1.0:
-            return f"{text}{next_unit}."
         wanted = float(self._decision.wanted[index])  # what bounds made of it is no opinion of the policy's
         if wanted >= TESTED_SHARE:
             return text + ": testing this one again."
         if wanted < WATCHED_SHARE:
             return text + (": a small amount keeps testing it." if share < WATCHED_SHARE else ".")
         return text + (": kept in to be sure." if probability < UNLIKELY else ": worth a closer look.")
+
+    def _reason_where_returns_diminish(self, index: int, leads: bool) -> str:
+        """What comes back per unit, and for the next one: in the best split that is the same everywhere.
+
+        What looks best is that of the law as it is known; a policy gives more to what it still has to learn about.
+        """
+        belief, unit = self.beliefs.at(index), one_of(self.unit)
+        costs = self.beliefs.minimise
+        own = interval(per_unit(belief, float(self._decision.amounts[index]), self.beliefs.c))
+        leads = leads and not np.isnan(self.beliefs.mean).any()
+        lead = f" {'Costs least' if costs else 'Returns most'} for the same amount." if leads else ""
+        text = (
+            f"{own} per {unit} at this amount; the next {unit} {'costs' if costs else 'returns'} "
+            f"{readable(belief.marginal)}"
+        )
+        if self._marginal_at_best is None:
+            return f"{text}.{lead}"
+        wanted = float(self._decision.wanted[index])
+        less, more = 1.0 - _ALIKE, 1.0 + _ALIKE
+        given = belief.marginal / self._marginal_at_best
+        asked = self._marginal(index, wanted) / self._marginal_at_best if wanted > 0.0 else math.inf
+        if less <= given <= more:
+            return f"{text}, about as much as elsewhere.{lead}"
+        text += f", {'less' if given < less else 'more'} than elsewhere"
+        if given < less and asked < less:
+            why = "a small amount keeps testing it" if wanted < WATCHED_SHARE else "more than looks best, as a test"
+            return f"{text}: {why}.{lead}"
+        if given > more and asked > more:
+            return f"{text}: less than looks best, while others are tested.{lead}"
+        return f"{text}.{lead}"
+
+    @functools.cached_property
+    def _marginal_at_best(self) -> float | None:
+        """What the next unit returns in the split that looks best, without bounds; None where the law says none.
+
+        Costs that diminish are least on one arm alone.
+        """
+        means, own = self.beliefs.mean, self.beliefs.learned
+        curved = own is not None and own.curved >= _OWN_CURVES
+        if self.beliefs.minimise or curved or np.isnan(means).any() or not (means > 0.0).any():
+            return None
+        shares = np.empty(len(means))
+        best_shares(means, self.beliefs.c, shares)
+        most = int(shares.argmax())
+        return self._marginal(most, float(shares[most]))
+
+    def _marginal(self, index: int, share: float) -> float:
+        """c·μ·x^(c−1) at that share of the budget."""
+        c = self.beliefs.c
+        return float(c * self.beliefs.mean[index] * (share * self.budget) ** (c - 1.0))
 
     def _little_for_leader(self, index: int) -> str:
         """Why the arm with the best results so far is wanted less than an even share; nothing where it is not."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from apportion._common import validation
-from apportion._common.formatting import readable, written
+from apportion._common.formatting import readable, side_by_side, written
 from apportion.allocation.allocator import Allocator
 from apportion.allocation.noise_levels import Sigma, in_order, per_arm, sigma_by_name
 from apportion.campaigns.forecast import DEFAULT_WORLDS, YARDSTICK, Forecast, PolicyForecast, mean_and_band
@@ -29,6 +29,7 @@ from apportion.policies.registry import choose_policy
 
 DEFAULT_POLICIES = ("Auto", "Thompson", "Uniform")
 AS_IT_WAS = "as it was split"
+_TELLING = 8  # a band of fewer worlds tells little
 _SLACK = 1e-9  # maxima that are scaled to add up to 1 do so in spite of rounding
 
 
@@ -110,10 +111,11 @@ def backtest(
 
         rows.append(_play(name, start, setting, sign * truths, law, best, seed, sign))
     rows.append(_as_it_was(setting, sign * truths, law, best, seed, sign))
+    actual = math.fsum(line.outcome or 0.0 for line in recorded)
     return Forecast(
         len(setting.budgets), len(truths), math.fsum(setting.budgets), law.b, law.sigma, tuple(rows),
-        actual=math.fsum(line.outcome or 0.0 for line in recorded), c=law.c,
-        assumes=tuple(_assumptions(setting, law, reach, chosen, learn)),
+        actual=actual, c=law.c,
+        assumes=(*_assumptions(setting, law, reach, chosen, learn), *_held_against(rows[-1], actual, len(truths))),
     )  # fmt: skip
 
 
@@ -267,6 +269,17 @@ def _draw(means: Floats, spread: Floats, worlds: int, seed: int) -> Floats:
     centre = np.where(known, means, means[known].mean())
     scale = np.where(known, spread, spread[known].max() + means[known].std())
     return np.asarray(centre + scale * matched_normals(worlds, len(means), np.random.default_rng([seed, 1])))
+
+
+def _held_against(as_it_was: PolicyForecast, actual: float, worlds: int) -> list[str]:
+    """That the assumptions do not give what really came back, where they do not."""
+    if worlds < _TELLING or as_it_was.earned_low <= actual <= as_it_was.earned_high:
+        return []
+    low, high = side_by_side(as_it_was.earned_low, as_it_was.earned_high)
+    return [
+        f"This does not hold well here: as it was split, {low} to {high} would have come back, and "
+        f"{readable(actual)} really did; differences between the rows are rough."
+    ]
 
 
 def _assumptions(

@@ -19,13 +19,22 @@ if TYPE_CHECKING:
     from apportion.allocation.decision import Decision
     from apportion.campaigns.state import CampaignState
 
+_TELLING = 2  # so many splits with results say how much these vary
 _DRAWS, _LEAST_DRAWS = 4096, 256
 # No more numbers than this are drawn in all: with 10,000 arms 4,096 draws of each take six seconds.
 _MOST_NUMBERS = 1 << 22
 
 
 def cost_of_doubt(state: CampaignState, beliefs: Beliefs) -> float:
-    """What a split of the present budget, as it would be made now, is expected to cost; NaN where none can be."""
+    """What a split of the present budget, as it would be made now, is expected to cost; NaN where none can be.
+
+    How much results vary shows in the second split: before that the figure would be a guess without bounds.
+    """
+    own, learned = state.allocator, beliefs.learned
+    waiting = set(own.open_tickets) - set(state.tickets.provisional)
+    with_results = own.period - len(state.tickets.cancelled) - len(waiting)
+    if learned is not None and not learned.sigma_given and with_results < _TELLING:
+        return math.nan
     try:
         decision = state.allocator.decide(state.settings_budget)
     except ApportionError:  # every arm is paused, say

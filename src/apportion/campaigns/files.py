@@ -217,7 +217,11 @@ def _events(rows: Iterable[dict[str, str]]) -> Iterator[Event]:
 
 
 def export_csv(campaign: Campaign) -> str:
-    """The history as CSV, a line per split and arm; `import_history` reads it."""
+    """The history as CSV, a line per split and arm; `import_history` reads it.
+
+    `amount` is what was spent, and adds up to what `status` says: empty or 0 for advice that waits, was closed
+    without a word, or cancelled.
+    """
     return "".join(_csv_parts(campaign))
 
 
@@ -229,7 +233,7 @@ def _csv_parts(campaign: Campaign) -> Iterator[str]:
 
 
 def _cell(line: Line, column: str) -> str:
-    value = getattr(line, column)
+    value = getattr(line, "spent" if column == "amount" and line.amount > 0.0 else column)
     if isinstance(value, float):
         return parsing.plain(value)  # whatever else is in the file, it is read back as it was
     return harmless(value) if isinstance(value, str) else "" if value is None else str(value)

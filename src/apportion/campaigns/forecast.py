@@ -16,6 +16,7 @@ from apportion.allocation.allocator import Allocator
 from apportion.allocation.noise_levels import Sigma, in_order
 from apportion.campaigns.calendar import BudgetPeriod, Budgets, calendar_of
 from apportion.campaigns.law_draws import BelievedLaw, believed_law, matched_normals
+from apportion.campaigns.plan_words import back_verb, with_unit
 from apportion.errors import InvalidValue
 from apportion.model.law import Instance
 from apportion.model.moving import Moving
@@ -323,18 +324,19 @@ def describe(found: Forecast, settings: Settings) -> list[str]:
     """The forecast in words: what comes back, how it is split, what an even split would bring."""
     first, unit = found.policies[0], settings.unit
     low, mean, high = side_by_side(first.earned_low, first.earned, first.earned_high)
-    verb = "is paid" if settings.minimise else "comes back"
+    verb = back_verb(settings)
     what = f"{written(found.budget)} {unit or ''}".strip()
     said = [
-        f"The next {counted(found.periods, settings.every or 'period')}, {what} in all: about {mean} {verb} "
-        f"({low} to {high}), {readable(first.earned / found.budget)} per {one_of(unit)}."
+        f"The next {counted(found.periods, settings.every or 'period')}, {what} in all: about "
+        f"{with_unit(mean, settings.outcome_unit)} {verb} ({low} to {high}), "
+        f"{readable(first.earned / found.budget)} per {one_of(unit)}."
     ]
     if found.calendar and found.calendar[0].arms:
         said.append(_on_splits(found))
     other = next((row for row in found.policies[1:] if row.policy.lower() == YARDSTICK.lower()), None)
     if other is not None:
         least, even, most = side_by_side(other.earned_low, other.earned, other.earned_high)
-        said.append(f"An even split: about {even} ({least} to {most}).")
+        said.append(f"An even split: about {with_unit(even, settings.outcome_unit)} ({least} to {most}).")
     said.append(f"In the ranges lie nine of ten; simulated were {counted(found.worlds, 'future')}.")
     return said
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from apportion._common.formatting import one_of, percent, readable, written
+from apportion._common.formatting import fixed, one_of, percent, plural, readable, written
 from apportion.campaigns.law_draws import BelievedLaw
 from apportion.campaigns.status import per_period
 
@@ -29,17 +29,36 @@ def ranged(value: float, low: float, high: float) -> str:
     if not (math.isfinite(low) and math.isfinite(high)) or not 1e-9 < high - low < LARGEST_BUDGET:
         return readable(float(value))
     decimals = min(max(1 - math.floor(math.log10(high - low)), 0), 12)
-    least, middle, most = (f"{each:,.{decimals}f}" for each in (low, value, high))
+    least, middle, most = (fixed(each, decimals) for each in (low, value, high))
     return f"{middle} ({least} to {most})"
+
+
+def with_unit(text: str, unit: str | None) -> str:
+    """A number with its range, and its unit between the two.
+
+    >>> with_unit("1,199 (1,164 to 1,237)", "EUR"), with_unit("77", "orders"), with_unit("2 (1 to 3)", None)
+    ('1,199 EUR (1,164 to 1,237)', '77 orders', '2 (1 to 3)')
+    """
+    middle, _, edges = text.partition(" ")
+    return " ".join(part for part in (middle, unit, edges) if part)
+
+
+def back_verb(settings: Settings) -> str:
+    """'comes back', 'come back' of orders; 'is paid', 'are paid'."""
+    several = plural(settings.outcome_unit)
+    if settings.minimise:
+        return "are paid" if several else "is paid"
+    return "come back" if several else "comes back"
 
 
 def sentences(found: Plan, law: BelievedLaw, settings: Settings, held: bool) -> list[str]:
     """A plan in words; `held`: it is not the best split, for the rules."""
     unit, one = settings.unit or "", one_of(settings.unit)
-    whole, verb = found.whole, "is paid" if found.minimise else "comes back"
+    whole, verb = found.whole, back_verb(settings)
+    back = with_unit(ranged(whole.returned, whole.returned_low, whole.returned_high), settings.outcome_unit)
     amount = f"{written(found.budget)} {unit}".strip()
     said = [
-        f"Of {amount} about {ranged(whole.returned, whole.returned_low, whole.returned_high)} {verb} "
+        f"Of {amount} about {back} {verb} "
         f"{per_period(settings)}, {readable(whole.returned / found.budget)} per {one}; the next {one} "
         f"{'costs' if found.minimise else 'brings back'} about "
         f"{ranged(whole.marginal, whole.marginal_low, whole.marginal_high)}."
@@ -50,12 +69,14 @@ def sentences(found: Plan, law: BelievedLaw, settings: Settings, held: bool) -> 
     if found.target is not None:
         said.append(_on_target(found, found.target, unit, one))
     if found.goal is not None:
-        said.append(_on_goal(found.goal, unit, per_period(settings)))
+        said.append(_on_goal(found.goal, settings, unit))
     most = _most_spent(law)
     far = [answer for answer in (found.target, found.goal) if answer is not None and (answer.budget or 0.0) > most]
     if far and most:
         period = settings.every or "period"
-        said.append(f"The most ever spent in a {period} is {written(most)}: an answer above that is a guess.")
+        said.append(
+            f"The most ever spent in a {period} is {with_unit(written(most), unit)}: an answer above that is a guess."
+        )
     untried = [arm.arm for arm, known in zip(found.arms, law.known) if not known]
     if untried:
         said.append(f"{_listed(untried)} {'has' if len(untried) == 1 else 'have'} no results yet and only what the "
@@ -119,10 +140,11 @@ def _on_target(found: Plan, answer: BudgetAnswer, unit: str, one: str) -> str:
     return f"Up to {_budget_range(answer, unit)} the next {one} brings back at least {wanted}; from there on less."
 
 
-def _on_goal(answer: BudgetAnswer, unit: str, per: str) -> str:
+def _on_goal(answer: BudgetAnswer, settings: Settings, unit: str) -> str:
+    asked = with_unit(written(answer.asked), settings.outcome_unit)
     if answer.budget is None:
-        return f"No budget brings back {written(answer.asked)}: nothing is expected to come back."
-    return f"For {written(answer.asked)} to come back it takes {_budget_range(answer, unit)} {per}."
+        return f"No budget brings back {asked}: nothing is expected to come back."
+    return f"For {asked} to come back it takes {_budget_range(answer, unit)} {per_period(settings)}."
 
 
 def _budget_range(answer: BudgetAnswer, unit: str) -> str:
@@ -133,8 +155,7 @@ def _budget_range(answer: BudgetAnswer, unit: str) -> str:
     low = 0.0 if answer.low is None else answer.low
     if answer.high is None:
         return f"{readable(_rounded(answer.budget))} {unit} ({readable(_rounded(low))} or more)"
-    middle, _, edges = ranged(answer.budget, low, answer.high).partition(" ")
-    return " ".join(part for part in (middle, unit, edges) if part)
+    return with_unit(ranged(answer.budget, low, answer.high), unit)
 
 
 def _rounded(value: float) -> float:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from apportion._common import optional
 from apportion._common.dates import time_axis
 from apportion._common.formatting import counted, readable, to_the_minute
-from apportion.allocation.beliefs import Beliefs
+from apportion.allocation.beliefs import Beliefs, per_unit
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.events import now
 from apportion.campaigns.history import Line
 from apportion.campaigns.history import lines as ticket_lines
-from apportion.campaigns.status import Status, back_words, cost_shown, per_period, return_heading
+from apportion.campaigns.status import Status, cost_shown, per_period
 from apportion.campaigns.tables import Rows, estimate_rows, history_rows, setting_rows, split_rows, status_rows
 from apportion.campaigns.thinned import is_long, thinned
 from apportion.reporting.html import Page
@@ -38,7 +38,7 @@ def campaign_page(campaign: Campaign) -> Page:
     settings = status.settings
     unit = settings.unit or "units"
     lead = (
-        f"{counted(status.period, 'split')}; the budget is {readable(settings.budget)} {unit} {per_period(settings)}."
+        f"{counted(status.splits, 'split')}; the budget is {readable(settings.budget)} {unit} {per_period(settings)}."
     )
     page = Page(campaign.name, lead=lead)
     for sentence in status.plain_notes:
@@ -50,8 +50,7 @@ def campaign_page(campaign: Campaign) -> Page:
             page.text(f"{finding.severity.capitalize()}: {finding.sentence}")
     page.section("Where it stands")
     _table(page, status_rows(status))
-    back, so_far = back_words(settings)
-    page.text(f"{so_far} is {back.lower()} ÷ spent. The estimate is what splits use; the two can differ.")
+    page.text(status.estimate_note)
     if not math.isnan(status.expected_regret):
         page.text(f"Estimated cost of still not being sure: {cost_shown(status)} {per_period(settings)}.")
     if status.period:
@@ -105,9 +104,8 @@ def _pictures(page: Page, campaign: Campaign, status: Status) -> None:
         _shares(tickets, shares, dates), "What each split gave, as shares; what was really spent where that is known."
     )
     if len(shown) > 1:
-        heading = return_heading(campaign.settings)
-        caption = f"{heading}, of each arm, with its likely range as it was known then."
-        page.figure(_means(shown, names, heading, dates), caption)
+        caption = f"{status.estimate_heading}, of each arm, with its likely range as it was known then."
+        page.figure(_means(shown, names, status, dates), caption)
 
 
 def _drawn(campaign: Campaign, status: Status) -> tuple[list[Line], list[tuple[int, Beliefs]]]:
@@ -163,12 +161,17 @@ def _shares(tickets: list[int], shares: dict[str, dict[int, float]], dates: Mapp
 
 
 def _means(
-    moments: list[tuple[int, Beliefs]], names: list[str], heading: str, dates: Mapping[int, datetime]
+    moments: list[tuple[int, Beliefs]], names: list[str], status: Status, dates: Mapping[int, datetime]
 ) -> Figure:
+    heading = status.estimate_heading
     figure, axes = _figure(_safe(f"{heading} over time"), bool(dates))
     for name in names:
-        found = [(period, beliefs[name]) for period, beliefs in moments if name in beliefs]
-        known = [(period, belief) for period, belief in found if not math.isnan(belief.mean)]
+        found = [(period, beliefs, beliefs[name]) for period, beliefs in moments if name in beliefs]
+        known = [
+            (period, per_unit(belief, status.even_amount, beliefs.c))
+            for period, beliefs, belief in found
+            if not math.isnan(belief.mean)
+        ]
         if not known:
             continue
         periods: list[Any] = [dates.get(period, period) for period, _ in known]

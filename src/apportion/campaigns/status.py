@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from apportion._common.formatting import one_of, readable
-from apportion.allocation.beliefs import MOST_SURE_OF_MOVING, Belief, Beliefs
+from apportion.allocation.beliefs import MOST_SURE_OF_MOVING, Belief, Beliefs, per_unit
 from apportion.campaigns.settings import Settings
 from apportion.campaigns.state import CampaignState
 from apportion.campaigns.totals import Totals, return_so_far
@@ -81,6 +81,34 @@ class Status(NamedTuple):
     def return_so_far(self) -> float:
         """Returned ÷ spent, of all arms together: no estimate."""
         return return_so_far(self)
+
+    @property
+    def even_amount(self) -> float:
+        """An even share of the budget, to two digits: where returns diminish, arms are compared at this amount."""
+        active = sum(arm.state == "active" for arm in self.arms)
+        return float(f"{self.settings.budget / max(active, 1):.1e}")
+
+    def estimate(self, belief: Belief) -> Belief:
+        """What each unit of the even amount returns, with its range."""
+        return per_unit(belief, self.even_amount, self.beliefs.c)
+
+    @property
+    def estimate_heading(self) -> str:
+        """What `estimate` is, in words: 'Return per EUR', or 'Return per EUR at 600 EUR' where returns diminish."""
+        return return_heading(self.settings, self.beliefs.c, self.even_amount)
+
+    @property
+    def estimate_note(self) -> str:
+        """How the estimates differ from the totals beside them, in words."""
+        settings, learned = self.settings, self.beliefs.learned
+        back, so_far = back_words(settings)
+        why = []
+        if self.beliefs.c < 1.0:
+            why.append(f"it is for {readable(self.even_amount)} {settings.unit or ''}".rstrip() + " on every arm")
+        if settings.half_life is not None or settings.window is not None or (learned is not None and learned.fades):
+            why.append(f"{'' if why else 'it '}counts recent results more")
+        said = f"; {' and '.join(why)}, so the two can differ." if why else "; the two can differ."
+        return f"{so_far} is {back.lower()} ÷ spent. The estimate is what splits use{said}"
 
     @property
     def details(self) -> tuple[str, ...]:
@@ -191,14 +219,16 @@ def inside(heading: str) -> str:
     return heading if heading[1:2].isupper() else heading[:1].lower() + heading[1:]
 
 
-def return_heading(settings: Settings, c: float | None = None) -> str:
-    """What `mean` of a belief is, in words: 'Return per EUR'; where returns diminish, 'Return of the first EUR'.
+def return_heading(settings: Settings, c: float, amount: float | None = None) -> str:
+    """What an estimate is, in words: 'Return per EUR'; where returns diminish, at which amount.
 
-    'Orders per EUR' where what comes back has a name of its own.
-    `c` is that of the beliefs, where they are not of today.
+    'Orders per EUR' where what comes back has a name of its own. Without an amount it is that of the row.
     """
-    of = "per" if (settings.c if c is None else c) == 1.0 else "of the first"
-    return f"{_back_of(settings)} {of} {one_of(settings.unit)}"
+    per = f"{_back_of(settings)} per {one_of(settings.unit)}"
+    if c == 1.0:
+        return per
+    at = "this amount" if amount is None else f"{readable(amount)} {settings.unit or ''}".rstrip()
+    return f"{per} at {at}"
 
 
 def marginal_heading(settings: Settings) -> str:
@@ -262,10 +292,13 @@ def sentences(
         notes.append("Outliers are trimmed.")
     if len(waiting) > 1:
         shown = ", ".join(map(str, waiting[-10:]))
-        notes.append(f"{len(waiting)} tickets are open ({shown}); close those whose outcomes will never come.")
+        notes.append(
+            f"{len(waiting)} tickets are open ({shown}): cancel those that were not spent, close those without "
+            "results to come."
+        )
     if provisional:
         shown = f"ticket{'s' if len(provisional) > 1 else ''} {', '.join(map(str, provisional[-10:]))}"
         notes.append(f"Provisional: the totals so far of {shown} count as they are, until they are final.")
     if math.isnan(regret) and settings.sigma is not None:
-        notes.append("Not every arm has an outcome yet: no figure yet for the cost of still not being sure.")
+        notes.append("Too few outcomes yet: no figure yet for the cost of still not being sure.")
     return tuple(notes)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from apportion._common.formatting import chance, column_cells, percent, readable, to_the_minute, written
-from apportion.allocation.beliefs import Belief, Beliefs, interval
+from apportion.allocation.beliefs import Belief, Beliefs, interval, per_unit
 from apportion.allocation.split import Split
 from apportion.campaigns.history import Line
 from apportion.campaigns.plain_data import plain
@@ -59,7 +59,8 @@ def split_rows(split: Split, settings: Settings) -> Rows:
     rows = []
     for name, amount in zip(split.amounts, column_cells(list(split.amounts.values()))):
         belief = split.beliefs[name]
-        mean = "–" if math.isnan(belief.mean) else interval(belief)
+        own = per_unit(belief, split.amounts[name], split.beliefs.c)
+        mean = "–" if math.isnan(own.mean) else interval(own)
         best = chance(belief.probability_best, split.most_sure)
         bent = (_or_dash(belief.marginal),) if split.beliefs.c < 1.0 else ()
         rows.append(
@@ -103,8 +104,11 @@ def status_rows(status: Status) -> Rows:
     )
     columns[so_far.lower()] = ("right", [_or_dash(total.return_so_far) for total in totals])
     beliefs = [arm.belief for arm in arms]
-    estimate = f"estimated {inside(return_heading(settings))} ({100 * settings.level:.6g}% range)"
-    columns[estimate] = ("right", ["–" if belief is None else _estimate(belief) for belief in beliefs])
+    estimate = f"estimated {inside(status.estimate_heading)} ({100 * settings.level:.6g}% range)"
+    columns[estimate] = (
+        "right",
+        ["–" if belief is None else _estimate(status.estimate(belief)) for belief in beliefs],
+    )
     if status.beliefs.c < 1.0:
         marginal = ["–" if belief is None else _or_dash(belief.marginal) for belief in beliefs]
         columns[marginal_heading(settings)] = ("right", marginal)

@@ -192,9 +192,11 @@ def _show_calendar(campaign: Campaign, found: Forecast) -> None:
 
 def _four_figures(columns: list[list[float]]) -> list[list[str]]:
     """Numbers that are read side by side, with about four figures: a forecast knows no more."""
+    from apportion._common.formatting import fixed
+
     largest = max(abs(value) for column in columns for value in column)
     decimals = min(max(3 - math.floor(math.log10(largest)), 0), 6) if largest > 0.0 else 0
-    return [[f"{value:,.{decimals}f}" for value in column] for column in columns]
+    return [[fixed(value, decimals) for value in column] for column in columns]
 
 
 def _show_past(campaign: Campaign, json: bool) -> None:

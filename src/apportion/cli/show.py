@@ -124,7 +124,7 @@ def show_split(campaign: Campaign, split: Split, as_json: bool, details: bool = 
 
 def show_status(status: Status, as_json: bool, details: bool = False) -> None:
     """Print where a campaign stands; with `details` the statistics, too."""
-    from apportion.campaigns.status import back_words, cost_shown, per_period
+    from apportion.campaigns.status import cost_shown, per_period
     from apportion.campaigns.tables import estimate_rows, status_rows
 
     if as_json:
@@ -133,9 +133,7 @@ def show_status(status: Status, as_json: bool, details: bool = False) -> None:
     settings = status.settings
     title = f"{status.name}: {counted(status.splits, 'period')}"
     title += f", {counted(status.cancelled, 'split')} cancelled" if status.cancelled else ""
-    back, so_far = back_words(settings)
-    note = f"{so_far} is {back.lower()} ÷ spent. The estimate is what splits use; the two can differ."
-    grid(title, *status_rows(status), note, unbroken=("state",))
+    grid(title, *status_rows(status), status.estimate_note, unbroken=("state",))
     budget = f"{readable(settings.budget)} {settings.unit or ''}".rstrip()
     lines = [
         f"Budget: {budget} {per_period(settings)}.",

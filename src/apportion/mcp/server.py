@@ -116,7 +116,8 @@ def create_server(source: Campaigns) -> MCPServer[Any]:
     @reading
     def beliefs(campaign: Name, at: int | None = None) -> dict[str, Any]:
         """What is believed of each arm: mean return, likely range, probability of being best; `at`: after that many
-        events, else now."""
+        events, else now. Where `c` is below 1 returns diminish: `mean` is that of the first unit alone, and an amount
+        A returns mean·A^c, so per unit of what is spent it is mean·A^(c−1), and less."""
         found = source.open(campaign).beliefs(at)
         rows = [{"arm": arm, **found[arm]._asdict()} for arm in found]
         return _plain({"campaign": campaign, **relative_to(found), "leader": found.leader, "arms": rows})

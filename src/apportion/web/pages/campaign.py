@@ -27,8 +27,8 @@ from apportion.web.shared import open_campaign, tagged
 
 router = APIRouter(include_in_schema=False)
 
-# So many open tickets are shown in full; the others by their number.
-OPEN_SHOWN = 3
+# So many open tickets are shown in full, and of them so many rows where there are several; the others by number.
+OPEN_SHOWN, ROWS_SHOWN = 3, 24
 
 
 @router.get("/campaigns/{name}")
@@ -74,7 +74,8 @@ def campaign_page(
     wanted = request.query_params.get("find", "").strip()[:200]
     in_use = [arm for arm in now.arms if arm.state != "removed"]
     arms = in_pages([arm for arm in in_use if matches(arm.name, wanted)], page_number(request, "arms"))
-    shown = list(now.open_tickets[-OPEN_SHOWN:])
+    most = min(OPEN_SHOWN, max(1, ROWS_SHOWN // max(len(in_use), 1)))
+    shown = list(now.open_tickets[-most:])
     # The form that something is wrong with must be there, however old its ticket.
     shown += [ticket for ticket in now.open_tickets if f"ticket-{ticket}" in (problems or {}) and ticket not in shown]
     last = campaign.events(now.version - 1, 1)

@@ -24,7 +24,7 @@ from apportion.web.shared import json_response, open_campaign
 router = APIRouter(include_in_schema=False)
 
 WORLDS = 24
-ARMS_SHOWN = 6  # so many shares fit beside each other in a table
+ARMS_SHOWN = 4  # so many shares fit beside each other in a table, also with long names
 
 
 def _chosen(request: Request) -> int | None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from apportion._common.formatting import chance as chance_shown
 from apportion._common.formatting import column_cells, readable, side_by_side
 from apportion.allocation.beliefs import Belief
-from apportion.campaigns.status import Status, back_words, marginal_heading, return_heading, spent_heading
+from apportion.campaigns.status import Status, back_words, marginal_heading, spent_heading
 from apportion.web.pages.paging import in_pages, matches
 
 # An interval that is wider than so many times the rest is cut off, with an arrow: one unknown arm must not press all
@@ -63,7 +63,7 @@ class Board(NamedTuple):
     ticks: tuple[Tick, ...]
     zero: float | None
     heading: str
-    """What is estimated: 'Return per EUR'."""
+    """What is estimated: 'Return per EUR', 'Return per EUR at 600 EUR'."""
     marginal: str | None
     """'Return of the next EUR', where that is another."""
     assumed: bool
@@ -87,7 +87,8 @@ def board(status: Status, wanted: str = "", at: int = 1) -> Board:
     `wanted`: only arms with these words in their name.
     """
     beliefs, settings = status.beliefs, status.settings
-    every = [(index, arm, arm.belief) for index, arm in enumerate(status.arms) if arm.belief is not None]
+    known_arms = ((index, arm, arm.belief) for index, arm in enumerate(status.arms))
+    every = [(index, arm, status.estimate(belief)) for index, arm, belief in known_arms if belief is not None]
     axis = _axis([belief for _, _, belief in every])
     sign = 1.0 if settings.minimise else -1.0
     every.sort(key=lambda row: (math.isnan(row[2].mean), sign * row[2].mean, row[0]))
@@ -127,7 +128,7 @@ def board(status: Status, wanted: str = "", at: int = 1) -> Board:
         rows=tuple(rows),
         ticks=ticks,
         zero=zero,
-        heading=return_heading(settings),
+        heading=status.estimate_heading,
         marginal=marginal_heading(settings) if settings.c < 1.0 else None,
         assumed="sigma" in settings.assumed and settings.policy != "Auto",
         resource=spent_heading(settings),

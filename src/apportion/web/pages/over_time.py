@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 import math
 import threading
 from collections import OrderedDict
@@ -15,6 +16,7 @@ from apportion.allocation.beliefs import Beliefs
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.events import Event
 from apportion.campaigns.status import Status
+from apportion.campaigns.tables import cell
 from apportion.campaigns.thinned import is_long, thinned
 
 # A chart shows at most so many moments and steps; the export has all of them.
@@ -24,6 +26,8 @@ STEPS = 400
 ARMS_DRAWN = 24
 # With more changes of budget than this only those of the settings are marked.
 BUDGET_MARKS = 12
+# So many arms that were added at once, as by an import, are marked together.
+MANY_ADDED = 4
 # Charts are cached while their campaigns have no more arms than this together; about 40 kB each.
 CACHED_ARMS = 1_000
 
@@ -40,10 +44,11 @@ class Mark(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """What was believed at the end of a period, by arm."""
+    """What was believed at the end of a period, by arm, and which return exponent the means stand on."""
 
     period: int
     points: dict[str, Point]
+    c: float
 
 
 class SplitShares(NamedTuple):
@@ -132,7 +137,8 @@ class Chart:
                 "indices": indices,
                 "others": f"{len(everyone) - len(arms):,} other arms" if len(arms) < len(everyone) else None,
                 "periods": [moment.period for moment in moments],
-                "beliefs": {name: _series(moments, name) for name in arms},
+                "heading": status.estimate_heading,
+                "beliefs": {name: _series(moments, name, status.even_amount) for name in arms},
                 "tickets": [split.ticket for split in self._splits],
                 "budgets": [split.budget for split in self._splits],
                 "shares": self._shares(arms, len(everyone)),
@@ -240,17 +246,22 @@ def _moment(period: int, beliefs: Beliefs) -> Moment:
         if not math.isnan(belief.mean):
             low, high, best = map(_finite, (belief.low, belief.high, belief.probability_best))
             points[name] = belief.mean, low, high, best
-    return Moment(period, points)
+    return Moment(period, points, beliefs.c)
 
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _series(moments: list[Moment], arm: str) -> dict[str, list[float | None]]:
+def _series(moments: list[Moment], arm: str, amount: float) -> dict[str, list[float | None]]:
+    """The estimates of an arm over time: what each unit of an amount returns (`per_unit`), and the chances."""
     nothing: Point = (None, None, None, None)
-    points = [moment.points.get(arm, nothing) for moment in moments]
-    return {kind: [point[index] for point in points] for index, kind in enumerate(("mean", "low", "high", "best"))}
+    points = [(amount ** (moment.c - 1.0), *moment.points.get(arm, nothing)) for moment in moments]
+    found: dict[str, list[float | None]] = {
+        kind: [None if (value := point[index]) is None else point[0] * value for point in points]
+        for index, kind in enumerate(("mean", "low", "high"), 1)
+    }
+    return {**found, "best": [point[4] for point in points]}
 
 
 class Marks:
@@ -270,7 +281,8 @@ class Marks:
     def by_period(self) -> list[Mark]:
         """The marks so far, by period."""
         budgets = self._budgets if len(self._budgets) <= BUDGET_MARKS else []
-        return sorted([*self._found, *budgets], key=lambda mark: mark.period)
+        by_period = sorted([*self._found, *budgets], key=lambda mark: mark.period)
+        return [mark for _, run in itertools.groupby(by_period, key=_added_at) for mark in _together(list(run))]
 
     def take(self, event: Event) -> None:
         """Take in the next event."""
@@ -309,6 +321,17 @@ class Marks:
         self._found.append(Mark(period or self._period, kind, text))
 
 
+def _added_at(mark: Mark) -> tuple[int, bool]:
+    return mark.period, mark.text.endswith(f" {_DONE['add']}")
+
+
+def _together(marks: list[Mark]) -> list[Mark]:
+    """One mark where a file brought many arms at once."""
+    if len(marks) < MANY_ADDED or not _added_at(marks[0])[1]:
+        return marks
+    return [Mark(marks[0].period, marks[0].kind, f"{len(marks):,} arms added")]
+
+
 _DONE = {"add": "added", "pause": "paused", "resume": "resumed", "remove": "removed", "bound": "bounded"}
 
 
@@ -320,7 +343,7 @@ def _changes(changes: Mapping[str, Any], unit: str | None) -> str:
         elif name == "budget":
             phrases.append(f"budget {_amount(value, unit)}")
         else:
-            phrases.append(f"{name.replace('_', ' ')} {'none' if value is None else value}")
+            phrases.append(f"{name.replace('_', ' ')} {'none' if value is None else cell(value)}")
     return ", ".join(phrases)
 
 

@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse
 
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.history import Line
-from apportion.campaigns.status import back_words, per_period
+from apportion.campaigns.status import back_words, cost_shown, per_period
 from apportion.campaigns.storage.session import Head
 from apportion.campaigns.summary import readable_status
 from apportion.web.api.campaigns import checksum
@@ -40,7 +40,7 @@ class Row(NamedTuple):
     unit: str | None = None
     leading: Leading | None = None
     open: int = 0
-    regret: float | None = None
+    regret: str | None = None
     shares: Bar = ()
     spent: float = 0.0
     date: str | None = None
@@ -138,7 +138,7 @@ def _row(campaign: Campaign) -> Row:
         unit=status.settings.unit,
         leading=leading(status),
         open=len(status.open_tickets),
-        regret=None if math.isnan(status.expected_regret) else status.expected_regret,
+        regret=None if math.isnan(status.expected_regret) else cost_shown(status),
         shares=share_bar({line.arm: line.amount for line in lines}, indices),
         spent=math.fsum(line.amount for line in lines),
         date=lines[0].date if lines else None,

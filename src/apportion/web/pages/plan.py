@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, Response
 from apportion._common.formatting import one_of
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.plan import Plan
-from apportion.campaigns.plan_words import ranged
+from apportion.campaigns.plan_words import back_verb, ranged
 from apportion.errors import ApportionError
 from apportion.web.guard.limits import Heavy, HeavyChart
 from apportion.web.guard.users import PageReader
@@ -44,8 +44,9 @@ def show(request: Request, name: str, user: PageReader, place: Heavy) -> HTMLRes
     settings = campaign.settings
     return page(
         request, "plan.html", user, status=status if any(typed.values()) else 200, name=campaign.name, typed=typed,
-        unit=settings.unit, one=one_of(settings.unit), minimise=settings.minimise, usual=settings.budget,
-        indices=arm_indices(arm.name for arm in campaign.arms), ranged=ranged, query=request.url.query, **values,
+        unit=settings.unit, back_unit=settings.outcome_unit, verb=back_verb(settings), one=one_of(settings.unit),
+        minimise=settings.minimise, usual=settings.budget, ranged=ranged,
+        indices=arm_indices(arm.name for arm in campaign.arms), query=request.url.query, **values,
     )  # fmt: skip
 
 

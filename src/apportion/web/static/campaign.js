@@ -9,7 +9,7 @@ const choice = document.getElementById("chart-switch");
 let data = null;
 
 const CAPTIONS = {
-  means: () => `Estimated ${data.minimise ? "cost" : "return"} per ${data.one} after each split, with its likely range (${readable(data.level)}%).`,
+  means: () => `${data.heading}, as estimated after each split, with its likely range (${readable(data.level)}%).`,
   best: () => "How likely each arm is to be the best, after each split.",
   shares: () => "What part of the budget each split gave to each arm.",
 };

@@ -92,7 +92,7 @@ export function layout(more = {}) {
     plot_bgcolor: "rgba(0,0,0,0)", font: { family: getComputedStyle(document.body).fontFamily, color: ink, size: 13 },
     hovermode: "x unified", hoverdistance: -1, dragmode: false, // the nearest, however far: few splits lie far apart
     hoverlabel: { bgcolor: colour("var(--card)"), bordercolor: line, font: { color: ink, size: 12 } },
-    legend: { orientation: "h", y: -0.2, x: 0, yanchor: "top", traceorder: "normal", font: { color: ink, size: 12 }, itemclick: false, itemdoubleclick: false },
+    legend: { orientation: "h", y: -0.2, x: 0, yanchor: "top", traceorder: "normal", font: { color: ink, size: 12 }, itemclick: false, itemdoubleclick: false, maxheight: 1 },
     xaxis: { ...axis, ...xaxis, title: { ...axis.title, text: xaxis.title || "" } },
     yaxis: { ...axis, ...yaxis, title: { ...axis.title, text: yaxis.title || "" } },
     ...rest,
@@ -103,16 +103,22 @@ export function layout(more = {}) {
 export function draw(element, traces, shape) {
   if (!element || !window.Plotly) return;
   element.querySelectorAll(".chart-waiting").forEach((note) => note.remove());
-  const named = traces.filter((trace) => trace.name && trace.showlegend !== false).length;
+  const named = traces.filter((trace) => trace.name && trace.showlegend !== false).map((trace) => trace.name.split("<br>"));
   element.style.height = shape.showlegend === false ? "" : `calc(var(--chart-height) + ${1.4 * legendRows(element, named)}rem)`;
+  if (shape.xaxis?.type === "date") { // as many as there is room for, and never aslant over the legend
+    shape.xaxis = { tickangle: 0, nticks: Math.max(3, Math.floor(element.clientWidth / 100)), ...shape.xaxis };
+  }
   window.Plotly.react(element, traces, layout(shape), CONFIG);
   offerFiles(element);
 }
 
-/** The rows of a legend beyond the first two, for which there is room. */
-function legendRows(element, entries) {
-  const across = Math.max(1, Math.floor(element.clientWidth / 150));
-  return Math.max(0, Math.ceil(entries / across) - 2);
+/** The lines of a legend beyond the first two, for which there is room; its names are lists of lines. */
+function legendRows(element, names) {
+  const longest = Math.max(0, ...names.flat().map((line) => line.length));
+  const across = Math.max(1, Math.floor(element.clientWidth / Math.max(150, 45 + 6.5 * longest)));
+  let lines = 0;
+  for (let n = 0; n < names.length; n += across) lines += Math.max(...names.slice(n, n + across).map((name) => name.length));
+  return Math.max(0, lines - 2);
 }
 
 /** What a chart is called: by its label, or by the heading that it is labelled with. */

@@ -19,7 +19,15 @@ function ranged(value, low, high) {
   return `${middle} (${least} to ${most})`;
 }
 
-const money = (amount) => `${readable(Math.round(100 * amount) / 100)} ${unit}`.trim();
+/** An amount to the cent; whole ones without. */
+function cents(amount) {
+  const rounded = Math.round(100 * amount) / 100;
+  const digits = Number.isInteger(rounded) ? 0 : 2;
+  return rounded.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
+/** A number with its range, and its unit between the two. */
+const withUnit = (text, name) => (name ? text.replace(/^\S+/, (first) => `${first} ${name}`) : text);
 
 function line(name, x, y, rgb, more = {}) {
   return {
@@ -73,11 +81,11 @@ function drawBudgets(element, name, title, shapes = []) {
 /** The split and the words of the chosen budget. All arms bend alike: the best shares are the same for each. */
 function showChosen() {
   const row = plan.budgets[chosen];
-  const said = money(row.budget);
+  const said = withUnit(cents(row.budget), unit);
   at("plan-any-value").textContent = said;
   at("plan-any").setAttribute("aria-valuetext", said);
   at("plan-any-words").textContent =
-    `About ${ranged(row.returned, row.returned_low, row.returned_high)} ${back}, ${readable(row.returned / row.budget)} per ${plan.one}; ` +
+    `About ${withUnit(ranged(row.returned, row.returned_low, row.returned_high), holder.dataset.back)} ${holder.dataset.verb}, ${readable(row.returned / row.budget)} per ${plan.one}; ` +
     `the next ${plan.one} ${holder.dataset.minimise ? "costs" : "brings back"} about ${ranged(row.marginal, row.marginal_low, row.marginal_high)}.`;
   const scale = (row.budget / plan.budget) ** plan.c;
   const slope = (row.budget / plan.budget) ** (plan.c - 1);
@@ -85,7 +93,7 @@ function showChosen() {
   document.querySelectorAll("[data-testid=plan-row]").forEach((cells, index) => {
     const arm = plan.arms[index];
     const put = (name, text) => { cells.querySelector(`[data-testid=plan-${name}]`).textContent = text; };
-    put("amount", readable(Math.round(100 * (same ? arm.amount : arm.share * row.budget)) / 100));
+    put("amount", cents(same ? arm.amount : arm.share * row.budget));
     if (same) {
       put("returned", ranged(arm.returned, arm.returned_low, arm.returned_high));
       put("marginal", ranged(arm.marginal, arm.marginal_low, arm.marginal_high));
