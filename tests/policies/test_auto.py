@@ -237,7 +237,7 @@ def test_simulation_and_live_use_keep_the_same_sums():
     amounts, outcomes = history(0.4)
     sums = no_sums(GRID, 3)
     for row, result in zip(amounts, outcomes):
-        observe_grid(sums, row, result)
+        observe_grid(sums, row[np.newaxis], result[np.newaxis], 0, 0)
     for ours, theirs in zip(sums, told(amounts, outcomes).sums()):
         assert ours == pytest.approx(theirs, rel=1e-9)
 
@@ -622,7 +622,8 @@ def test_the_level_of_returns_between_the_exponents_of_the_grid_is_right_in_any_
     for amount in (1e-3, 1.0, 2500.0):
         sums = Grid(RETURN_EXPONENTS, NOISE_EXPONENTS).new(2)
         for outcome in (0.9, 1.1, 1.0):
-            observe_grid(sums, np.array([amount, 3.0 * amount]), np.array([outcome, 2.0 * outcome]) * amount)
+            given, found = np.array([[amount, 3.0 * amount]]), np.array([[outcome, 2.0 * outcome]]) * amount
+            observe_grid(sums, given, found, 0, 0)
         means, variances, sigma = np.empty((3, 2))
         for c in (0.34, 0.55, 0.97):
             read_off(sums, c, 0.5, np.zeros(2), means, variances, sigma)

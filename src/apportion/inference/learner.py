@@ -53,10 +53,10 @@ from apportion.model.sums import (
     refinement,
 )
 
-# So many of the last periods say how the world moves, and as many may follow a fit before the next; fewer where there
-# are so many arms that these numbers would not fit. With half as many regret in worlds that move is a tenth larger.
+# So many of the last periods say how the world moves, and four times as many may follow a fit before the next; fewer
+# where there are so many arms that these numbers would not fit. With half as many regret in worlds that move is a tenth larger.
 RECENT_PERIODS = 256
-LONGEST_INTERVAL = 256
+LONGEST_INTERVAL = 1024
 _MOST_RECENT_NUMBERS = 2_000_000
 _FEWEST_RECENT = 8
 # The time between two fits is this part of the time that has passed; with many arms the law is known sooner.
@@ -227,10 +227,7 @@ def _note(learner: Any, arm: int, outcome: float, powers: Powers) -> None:
 @large_kernel
 def fit(learner: Any, period: int) -> None:
     """Learn everything anew from all periods up to this one; those since the last fit come to the sums."""
-    amounts, outcomes = learner.amounts, learner.outcomes
-    for past in range(learner.clock[FIT] + 1, period + 1):
-        row = past % len(amounts)
-        observe_grid(learner.grid, amounts[row], outcomes[row])
+    observe_grid(learner.grid, learner.amounts, learner.outcomes, learner.clock[FIT] + 1, period)
     fit_from_sums(learner, period)
 
 
@@ -346,20 +343,19 @@ def begin(learner: Any, filters: Any) -> None:
     arms = len(count)
     if not count.sum() > 0.0:
         return
-    typical = typical_amounts_of(learner.grid)
+    typical, observed = typical_amounts_of(learner.grid), np.minimum(count, 1.0)
     means, variances, sigma, levels = np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms)
     for index in range(len(filters.mean)):
         own = min(index, len(all_c) - 1)
         if index == 0 or all_c[own, 0] != all_c[own - 1, 0] or all_b[own, 0] != all_b[own - 1, 0]:
             c, b = all_c[own, 0], all_b[own, 0]
-            for arm in range(arms):
-                levels[arm] = learner.sigma[arm] * typical[arm] ** (law[B] - b)
+            levels[:] = learner.sigma * typical ** (law[B] - b)
             read_off(learner.grid, c, b, levels, means, variances, sigma)
             centre, spread = common_law(means, variances, count, 1)
             spread = max(spread, (_LEAST_PRIOR_SPREAD * centre) ** 2)
-        for arm in range(arms):
-            if count[arm] > 0.0:
-                filters.mean[index, arm], filters.own[index, arm], known[arm] = centre, spread, 1.0
+        filters.mean[index] = centre * observed
+        filters.own[index] = spread * observed
+    known[:] = observed
 
 
 @large_kernel

@@ -101,6 +101,8 @@ class LearnedPast:
         """
         due = self._due(last)
         known = min(due, self._until(due).count)
+        if known == due:
+            return due
         since = sum(not np.isnan(self._row(period)[1]).all() for period in range(due + 1, last + 1))
         return last if since and known + since >= next_fit(known, self.arms, longest_interval(self.arms)) else due
 
