@@ -14,8 +14,9 @@ import apportion as ap
 from apportion._common.compiled import compiled, kernel
 from apportion.allocation.beliefs import Beliefs
 from apportion.errors import IncompatibleState, InvalidValue
+from apportion.inference.knowledge import knowledge
 from apportion.inference.learned import Learned, learned
-from apportion.inference.learner import Learning, knowledge
+from apportion.inference.learner import Learning
 from apportion.inference.learning import (
     NOISE_EXPONENTS,
     RETURN_EXPONENTS,
@@ -24,6 +25,7 @@ from apportion.inference.learning import (
     log_likelihood,
     posterior_of,
     read_off,
+    read_off_by_loops,
 )
 from apportion.inference.movement import bank_of_steps, mixture, take_in, weights_of
 from apportion.inference.past import LearnedPast
@@ -74,6 +76,19 @@ def test_whole_arrays_and_loops_agree_on_the_law(given):
     arguments = (sums, np.full(3, given))
     for plain, machine in zip(likelihood_and_posterior(*arguments), compiled(likelihood_and_posterior)(*arguments)):
         assert machine == pytest.approx(plain, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("given", [0.0, 0.4])
+def test_whole_arrays_and_loops_agree_on_what_the_sums_say(given):
+    sums = told(*history(0.7, c=0.8)).sums()
+    for values in (sums.count, sums.resource, sums.log_amount, sums.information, sums.score, sums.square):
+        values[..., 1] = 0.0  # an arm that was never played
+    for c, b in ((0.83, 0.47), (1.0, 0.0), (0.3, 1.0)):
+        plain, machine = np.empty((2, 3, 3))
+        read_off(sums, c, b, np.full(3, given), *plain)
+        read_off_by_loops(sums, c, b, np.full(3, given), *machine)
+        assert machine == pytest.approx(plain, rel=1e-12, nan_ok=True)
+        assert np.isnan(plain[:2, 1]).all()
 
 
 @kernel

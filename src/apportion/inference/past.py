@@ -9,17 +9,15 @@ from numpy.typing import ArrayLike
 from apportion._common import validation
 from apportion._common.compiled import compiled
 from apportion.errors import IncompatibleState
+from apportion.inference.fitting import fit_from_sums
+from apportion.inference.knowledge import Knowledge, catch_up, known_by
 from apportion.inference.learner import (
     DONE,
     FIT,
     NEXT,
     PRESENT,
-    Knowledge,
     Learner,
     Learning,
-    catch_up,
-    fit_from_sums,
-    known_by,
     longest_interval,
     next_fit,
     recent_periods,
