@@ -56,6 +56,17 @@ def test_the_paper_page_names_every_statistical_test_of_the_paper():
     assert not unnamed
 
 
+def test_what_the_pages_say_of_the_report_is_in_its_data():
+    """The powers of T that were measured of Algorithm 2 over all gaps, and the bound's beside them."""
+    file = ROOT / "docs" / "reproduction" / "data.json"
+    rows = json.loads(file.read_text(encoding="utf-8"))["sections"]["table-1"]["values"]["rows"]
+    found = [f"{row['power']:.2f}" for row in rows if (row["policy"], row["axis"]) == ("Algorithm 2", "T")]
+    assert len(found) == 4
+    paper, theory = ((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("paper.md", "theory.md"))
+    assert f"measured {', '.join(found[:3])} and {found[3]} between" in paper
+    assert ", ".join(f"$T^{{{power}}}$" for power in found) in theory
+
+
 # What the README says was measured
 
 

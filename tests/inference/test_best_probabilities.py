@@ -180,3 +180,17 @@ def test_bad_beliefs_get_one_sentence(means, deviations, sentence):
     with pytest.raises(ap.InvalidValue) as caught:
         best_probabilities(means, deviations)
     assert str(caught.value) == sentence
+
+
+def test_no_arm_is_likelier_to_be_best_than_to_beat_the_leader():
+    """P(i best) ≤ Φ(−z), z to the largest mean: what Theorem C needs of `Matching`, also far in the tail."""
+    rng = np.random.default_rng(9)
+    for width in (ACCURATE, QUICK):
+        for _ in range(300):
+            arms = int(rng.integers(2, 12))
+            deviations = np.exp(rng.choice([0.1, 1.0, 3.0]) * rng.standard_normal(arms))
+            means = rng.choice([0.1, 1.0, 10.0, 100.0]) * rng.standard_normal(arms)
+            found, leader = plainly(means, deviations, width), int(means.argmax())
+            z = (means[leader] - means) / np.hypot(deviations, deviations[leader])
+            others = np.arange(arms) != leader
+            assert np.all(found[others] <= 1.0001 * norm.cdf(-z[others]))

@@ -34,6 +34,17 @@ def test_quantiles_are_students_and_shared_by_all_comparisons():
     assert interval_of(Estimate(2.0, 0.0, 5.0), 30) == (2.0, 2.0)
 
 
+def test_the_error_of_a_slope_is_that_of_a_weighted_sum_of_independent_means():
+    """Weights −1/2, 0, 1/2 for x = 0, 1, 2; a logarithm has the error e/m; degrees of Welch and Satterthwaite."""
+    means, errors, runs = [2.0, 5.0, 8.0], [0.3, 9.0, 0.4], [5, 5, 9]
+    plain = slope_through([0.0, 1.0, 2.0], means, errors, runs, logarithm=False)
+    assert plain[:2] == pytest.approx((3.0, 0.25))
+    parts = np.array([0.15**2, 0.2**2])
+    assert plain.freedom == pytest.approx(parts.sum() ** 2 / (parts[0] ** 2 / 4 + parts[1] ** 2 / 8))
+    logs = slope_through([0.0, 1.0, 2.0], means, errors, runs, logarithm=True)
+    assert logs[:2] == pytest.approx((math.log(4.0) / 2, math.hypot(0.15, 0.05) / 2))
+
+
 @pytest.mark.parametrize("logarithm", [False, True])
 def test_the_interval_of_a_slope_covers_also_where_the_means_are_on_no_line(logarithm):
     """Means on a curve, 12 runs a point of unequal noise: the slope through the true means is in it often enough."""

@@ -480,6 +480,28 @@ def test_a_guarantee_covers_a_policy_with_too_small_a_b_by_the_bound_of_that_b()
         assert guaranteed_regret(low, **world, b=0.55) is None
 
 
+def test_the_guarantee_of_algorithm_two_is_that_of_its_leader():
+    world = {"means": (1.0, 0.5), "b": 0.75, "sigma": 1.5, "horizon": 1000}
+    for leader, form in (("ratios", "corrected"), ("information", "information")):
+        found = guaranteed_regret({"name": "EpsilonGreedy", "parameters": {"b": 0.75, "leader": leader}}, **world)
+        assert found == theory.greedy_regret_bound((1.0, 0.5), 0.75, 0.05, 1.5, form)
+    # One that was given no sigma takes 1, which is not the true one here.
+    assert guaranteed_regret({"name": "AdaptiveElimination", "parameters": {"b": 0.75}}, **world) is None
+    one = {**world, "sigma": 1.0}
+    assert guaranteed_regret({"name": "AdaptiveElimination", "parameters": {"b": 0.75}}, **one) is not None
+
+
+def test_a_guarantee_needs_the_true_sigma_of_every_arm():
+    world = {"means": (1.0, 0.5), "b": 0.75, "sigma": 2.0, "horizon": 10**6}
+    for name in ("SuccessiveElimination", "AdaptiveElimination"):
+        one, each, wrong = (
+            guaranteed_regret({"name": name, "parameters": {"b": 0.75, "sigma": sigma}}, **world)
+            for sigma in (2.0, [2.0, 2.0], (2.0, 1.0))
+        )
+        assert one == each is not None
+        assert wrong is None
+
+
 @pytest.mark.parametrize(
     "noise", [ap.Batch(p=0.1), ap.Batch(p=0.9), ap.Batch(p=0.5), ap.CentredBernoulli(0.1)], ids=str
 )

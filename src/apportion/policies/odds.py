@@ -4,7 +4,7 @@ Thompson sampling in the classical bandit makes the *information* flow to each a
 probability p of being best. With divisible resource the information in a share is A^(2−2b), so shares go as
 p^κ, κ = 1/(2−2b): κ = 1 at b = 1/2, and follow-the-leader as b → 1, which is right for full feedback. With
 p ≈ exp(−BΔ²/2σ²) the shares of a bad arm fall as t^(−κ), summable exactly when b > 1/2. This is a heuristic
-that measures well, not a theorem. With a floor, regret is proven to stay finite for b > 1/2 for `Odds` and `Maillard`
+that measures well, not a theorem. With a floor, regret is proven to stay finite for b > 1/2 and c = 1
 (`apportion.theory.floor_regret_bound`, docs/theory.md), with a constant too large to be of use.
 """
 
@@ -177,9 +177,9 @@ class Matching(InformationMatching):
       antithetic pairs, fixed once, so that the split is a function of the sums; `tilt` None is 1, `floor` None is
       1.5. Where c − b > 1/2, where parts of a unit tell less than the whole, it is the split of one fresh draw.
 
-    What is known for c < 1: the optimum of the estimates has regret C*·log T (`apportion.theory.bent_constant`) where
-    it does not get stuck, and the mean of draws was measured to have the same slope; one draw has twice that. For
-    c = 1 no bound is proven.
+    What is known for c < 1, tilt 1 and positive means: the mean of draws has regret C*·log T
+    (`apportion.theory.bent_constant`) where a floor t^(−α)/K has α·(2c − 2b) < 1, that of 1.5 for c − b < 1/3; one
+    draw has twice that. For c = 1 and b > 1/2 the floor keeps regret finite (`apportion.theory.floor_regret_bound`).
 
     >>> Matching(b=0.6, sigma=2.0)
     Matching(b=0.6, sigma=2.0)

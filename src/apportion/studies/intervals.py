@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 CONFIDENCE = 0.95
+# Runs that are all the same differ by rounding only: by less than this part of their mean.
+ROUNDING = 1e-12
 
 
 class Estimate(NamedTuple):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from apportion._common import files
 from apportion.reporting.html import Page as HtmlPage
 from apportion.reporting.html import shown
+from apportion.studies.intervals import ROUNDING
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Figure
@@ -140,11 +141,13 @@ def interval(middle: float | None, low: float | None, high: float | None) -> str
 
 
 def with_error(mean: float, error: float | None) -> str:
-    """A mean with its standard error, of which two digits say enough.
+    """A mean with its standard error, of which two digits say enough; one that is only rounding is none.
 
-    >>> with_error(12.3456, 0.517)
-    '12.35 ± 0.52'
+    >>> with_error(12.3456, 0.517), with_error(64.94, 7.1e-15)
+    ('12.35 ± 0.52', '64.94 ± 0')
     """
+    if error is not None and error < ROUNDING * abs(mean):
+        error = 0.0
     return shown(mean) if error is None else f"{shown(mean)} ± {shown(float(f'{error:.2g}'))}"
 
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from apportion._common import optional
 from apportion._common.validation import choice, number, refuse, whole
-from apportion.model.confidence import cycles_quantile, harmonic, monotone_growth
-from apportion.theory.inputs import gaps_of, setting
+from apportion.model.confidence import cycles_quantile, monotone_growth
+from apportion.theory.inputs import gaps_of, noise_scales, setting
 from apportion.theory.stopping_times import stopping_time_constant
 
 
@@ -17,7 +17,7 @@ def elimination_regret_bound(
     *,
     horizon: int,
     b: float,
-    sigma: float = 1.0,
+    sigma: float | Sequence[float] = 1.0,
     form: str = "corrected",
     arms: int | None = None,
     max_gap: float | None = None,
@@ -34,10 +34,17 @@ def elimination_regret_bound(
     * `anytime`: D (1 + H_K) + 4 σ √(2 [2 log(KT) + log(1 + T K^(2−2b))] T C(K, b)), for the anytime
       radius with ρ = K^(2b−2) and δ = 1/(KT).
 
+    With a σ per arm, for b < 1 and the last three: active arms share in proportion to w_i = σ_i^(1/(1−b)), and all
+    have one radius. C(K, b) is then that of these weights, H_K = Σ w_i/(w_1 + … + w_i) for weights that rise, and 1/K
+    in the range of the anytime radius the least w_i/(w_1 + … + w_K): of order (Σ σ_i^(1/(1−b)))^(1−b) √T up to
+    logarithms, as in `minimax_lower_bound`. (Even shares have the bound of the largest σ.)
+
     Independent sub-Gaussian noise. Says nothing of other levels, or of a radius with too small a σ.
 
     >>> round(elimination_regret_bound([0.5, 0.0], horizon=10**6, b=0.75))
     110352
+    >>> round(elimination_regret_bound([0.5, 0.0], horizon=10**6, b=0.75, sigma=[1.0, 0.1]))
+    89162
     """
     form = choice("form", form, ("printed", "repaired", "corrected", "cycles", "anytime"))
     if means is not None:
@@ -45,21 +52,28 @@ def elimination_regret_bound(
             raise refuse("arms", "left out when `means` are given, and so must `max_gap`", (arms, max_gap))
         gaps = gaps_of(means)
         arms, max_gap = len(gaps), max(gaps)
-    k, horizon, b, sigma = setting(whole("arms", arms, low=1), horizon, b, sigma, low=0.5)
+    k, horizon, b, _ = setting(whole("arms", arms, low=1), horizon, b, 1.0, low=0.5)
+    scales = noise_scales(sigma, k)
+    top, unequal = max(scales), len(set(scales)) > 1
+    if unequal and (b == 1 or form in ("printed", "repaired")):
+        raise refuse("sigma", "the same for all arms at b = 1, and in the forms printed and repaired", sigma)
+    # Weights in units of the largest; one that is too small for a float adds nothing.
+    weights = [w for w in ((scale / top) ** (1 / (1 - b)) for scale in scales) if w > 0] if unequal else [1.0] * k
+    rising = np.sort(weights)
     gap = number("max_gap", max_gap, low=0.0)
-    start = gap if form == "printed" else gap * (1 + harmonic(k))
-    root, log = math.sqrt(horizon), math.log(horizon)
+    start = gap if form == "printed" else gap * (1 + float(np.sum(rising / np.cumsum(rising))))
+    root, log = top * math.sqrt(horizon), math.log(horizon)
     if form in ("printed", "repaired"):
         b = number("b", b, low=0.5, below=1.0)
-        return start + 4 * math.sqrt(6 / (1 - b)) * sigma * log * math.pow(k, 1 - b) * root
+        return start + 4 * math.sqrt(6 / (1 - b)) * log * math.pow(k, 1 - b) * root
     if form == "corrected":
         squared = 8 * monotone_growth(horizon) * log
     elif form == "cycles":
         squared = cycles_quantile(max(horizon, 2) ** -3.0, horizon) ** 2
     else:
-        spread = log + (2 - 2 * b) * math.log(k)
+        spread = log + (2 - 2 * b) * math.log(math.fsum(weights)) + 2 * math.log(top / min(scales))
         squared = 2 * (2 * (math.log(k) + log) + spread + math.log1p(math.exp(-spread)))
-    return start + 4 * sigma * math.sqrt(squared * stopping_time_constant(k, b)) * root
+    return start + 4 * math.sqrt(squared * stopping_time_constant(weights, b)) * root
 
 
 def printed_elimination_regret(means: Sequence[float], b: float, horizon: int, sigma: float = 1.0) -> float:

@@ -42,7 +42,7 @@ def floor_exponent(b: float) -> float:
 def floor_regret_bound(
     means: Sequence[float], b: float, sigma: float = 1.0, floor: float | None = None, rival: float = 1.0
 ) -> float:
-    """A bound on the regret of `Recommended`, `Odds` and `Maillard` for b > 1/2 that does not grow with T.
+    """A bound, the same for all T, on the regret of `Recommended`, `Odds`, `Maillard` and `Matching` for b > 1/2.
 
     Sum over gaps Δ_i > 0 of Δ_i [ζ(α)/K + (2 + rival) I_i], I_i = integral from 1 of exp(−a_i (s^g − 1)/g) ds
     ≤ min(e^(a_i/g) Γ(1 + 1/g) (g/a_i)^(1/g), 1/(a_i − 1 + g) where positive), with
@@ -50,10 +50,10 @@ def floor_regret_bound(
 
     For any policy that splits the first period evenly, gives every arm at least t^(−α)/(2K), and an arm other
     than the leader (by the information-weighted mean) at most t^(−α)/K + rival exp(−z²/4), z the distance to
-    the leader in standard deviations: `rival` is max(2-2b, 0.1) for `Recommended`, and 1 for `Odds` and
-    `Maillard` at a tilt of at least 1/2. Sub-Gaussian noise, b and σ known. It shows that regret is finite
-    and is useless as a forecast: it is of the size of Theorem 4, where the measured regret is that of the best
-    policies known.
+    the leader in standard deviations: `rival` is max(2-2b, 0.1) for `Recommended`, and, at a tilt of
+    at least 1/2, 1 for `Odds` and `Maillard` and K^tilt for `Matching`. Sub-Gaussian noise, b and σ known. It shows
+    that regret is finite and is useless as a forecast: it is of the size of Theorem 4, where the measured regret is
+    that of the best policies known.
 
     >>> f"{floor_regret_bound([0.5, 0.0], b=0.75, rival=0.5):.3g}", f"{floor_regret_bound([9, 0], b=1.0):.3g}"
     ('5.11e+08', '15.3')

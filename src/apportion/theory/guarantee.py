@@ -13,7 +13,7 @@ from apportion.theory.greedy import greedy_regret_bound, small_epsilon
 def guaranteed_regret(
     policy: Mapping[str, Any], means: Sequence[float], *, b: float, sigma: float, horizon: int, proxy: float = 1.0
 ) -> float | None:
-    """The largest expected regret up to the horizon that a proof allows; None where no theorem covers the case.
+    """The largest expected regret up to the horizon that a proof allows; None where no theorem below covers the case.
 
     `policy` is what `Policy.to_dict` writes, or {"informed": name, "parameters": ...} for one that is given the
     truth. Regret never falls, so the value at the horizon holds for every period before. Covered are Theorem 2
@@ -22,7 +22,8 @@ def guaranteed_regret(
 
     `proxy` is that of the noise (`Noise.proxy`): the bounds hold with σ·√proxy in the place of σ, for a policy that
     needs no σ or was given that one. A policy with a b below the true one is covered, with the bounds of its own b.
-    Where it fails: noise without a proxy (infinite), a σ that is not the true one, a b above the true one.
+    Where it fails: noise without a proxy (infinite), a σ (of any arm) that is not the true one, a b above the true
+    one.
 
     >>> world = {"b": 0.75, "sigma": 1.0, "horizon": 10**6}
     >>> round(guaranteed_regret({"informed": "SuccessiveElimination", "parameters": {}}, [0.5, 0.0], **world))
@@ -38,7 +39,9 @@ def guaranteed_regret(
     b = own  # the theorems hold with every smaller b (docs/theory.md, Proposition 5)
     used = given.get("sigma", sigma if informed else 1.0)
     sigma *= math.sqrt(max(proxy, 1.0))
-    knows = math.isclose(used, sigma, rel_tol=1e-12) and given.get("horizon") in (None, horizon)
+    levels = used if isinstance(used, (tuple, list)) else (used,)
+    knows = all(math.isclose(level, sigma, rel_tol=1e-12) for level in levels)
+    knows = knows and given.get("horizon") in (None, horizon)
     if name == "SuccessiveElimination":
         radius = given.get("radius", "corrected")
         plain = not given.get("pairwise") and given.get("delta") is None and radius in ("corrected", "anytime")

@@ -199,7 +199,10 @@ def log_axis(ax: Axes, which: str, low: float, high: float) -> None:
     axis = ax.xaxis if which == "x" else ax.yaxis
     decades = math.log10(high / low)
     subs = (1.0,) if decades > 2.5 else (1.0, 3.0) if decades > 1.6 else (1.0, 2.0, 5.0)
-    axis.set_major_locator(LogLocator(subs=subs, numticks=9))
+    # Side by side, "10,000" and "100,000" need half an inch each; one above the other there is room for nine.
+    inches = ax.get_position().width * ax.figure.bbox.width / ax.figure.dpi
+    most = 9 if which == "y" else max(3, min(9, round(2.0 * inches)))
+    axis.set_major_locator(LogLocator(subs=subs, numticks=most))
     axis.set_major_formatter(FuncFormatter(_power))
     axis.set_minor_formatter(NullFormatter())
 

@@ -247,7 +247,7 @@ def show(values: Values) -> list[Block]:
             "their noise as they do. Predicted is C* for the best split of the estimates, also with a wrong b "
             "(Theorem E; with a wrong b for projected estimates), u²/(2u−1) times "
             "that with a wrong c believed for ever (Theorem G, a local statement), C* for the mean of draws and "
-            "twice C* for one draw (corollary of Theorem E, for projected estimates). Intervals are Student's, with "
+            "twice C* for one draw (its corollary, with projection or a floor). Intervals are Student's, with "
             "the level shared by all ratios that are judged, so that they hold together with "
             f"{shown(100 * values['confidence'])}%. *As predicted*: all of the interval of measured over predicted "
             f"is within {shown(round(100 * values['close']))}% of 1. *Not told apart*: 1 is in it. Theorems are "
@@ -314,7 +314,8 @@ def _diagram(diagram: Values) -> Sequence[Block]:
             f"{shown(diagram['median'])} in the median of {shown(len(diagram['dots']))} dots, from "
             f"{shown(diagram['least'])} to {shown(diagram['largest'])}; a slope has a standard error of "
             f"{shown(diagram['relative error'])} of itself in the median. Below the line b = c a tiny amount tells "
-            "without limit, and regret is bounded for a known horizon. At c = 1, the upper edge, is the paper."
+            "without limit: regret is bounded for a known horizon, and only then (Proposition 3). At c = 1, the "
+            "upper edge, is the paper."
         ),
         Picture(
             "phase-diagram", "The constant of regret over (b, c), predicted and measured.", lambda: draw(diagram)

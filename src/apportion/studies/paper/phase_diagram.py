@@ -85,15 +85,15 @@ def draw(diagram: Values) -> Figure:
         ax.text(
             0.66,
             0.3,
-            "b > c: a tiny amount\ntells without limit,\nregret is bounded\n(for a known horizon)",
+            "b > c: a tiny amount\ntells without limit,\nregret is bounded for\na known horizon only",
             color=INK,
             **words,
         )
         ax.text(0.52, 1.035, "the transition of the paper", color=INK, **words | {"ha": "left"})
         steep = math.degrees(math.atan(2.0))
         for text, b_at, c_at, angle in (
-            ("b = c − 1/2: above, explore in turns", 0.215, 0.745, 45.0),
-            ("b = c/2: left, losing arms cost log T", 0.245, 0.535, steep),
+            ("b = c − 1/2: above, explore in turns", 0.148, 0.678, 45.0),
+            ("b = c/2: left, losing arms cost log T", 0.2225, 0.515, steep),
             ("b = 1/2: left, small arms cost more", 0.525, 0.76, 90.0),
         ):
             ax.text(b_at, c_at, text, color="white", rotation=angle, rotation_mode="anchor", **words)

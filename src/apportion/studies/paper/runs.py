@@ -11,13 +11,11 @@ from apportion.policies import Policy
 from apportion.simulation.engines.leaping.leap import why_not
 from apportion.simulation.families import one_good_arm
 from apportion.simulation.simulate import simulate
-from apportion.studies.intervals import mean_and_error
+from apportion.studies.intervals import ROUNDING, mean_and_error
 from apportion.studies.paper.section import Sizes
 
 # From this horizon on the simulation leaps where it can.
 LEAPING_HORIZON = 100_000
-# Runs that are all the same differ by rounding only: by less than this part of their mean.
-ROUNDING = 1e-12
 
 
 class Mean(NamedTuple):

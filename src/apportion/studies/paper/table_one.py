@@ -166,8 +166,14 @@ def judged(rows: list[dict[str, Any]], spacing: float) -> Values:
         found = interval_of(Estimate(row["power"], row["error"], row["freedom"]), max(comparisons[row["axis"]], 1))
         row |= {**found._asdict(), "verdict": verdict(found, row["rate"], row["bound"])}
     printed = [list(rate)[:6] for rate in theory.TABLE_1]
+    arms = next(tuple(row["x"]) for row in rows if row["axis"] == "K")
+    # What a factor that the printed rate leaves out adds to an exponent of K over these arms.
+    added = {
+        "others": _fitted(arms, lambda count: (count - 1) / count),
+        "logarithm": _fitted(arms, lambda count: math.sqrt(math.log(count))),
+    }
     return {"rows": rows, "spacing": spacing, "printed": printed, "comparisons": comparisons,
-            "confidence": CONFIDENCE, "close": CLOSE}  # fmt: skip
+            "confidence": CONFIDENCE, "close": CLOSE, "added": added}  # fmt: skip
 
 
 def show(values: Values) -> list[Block]:
@@ -206,6 +212,13 @@ def show(values: Values) -> list[Block]:
             "measured": power_of, axis: span_of, "last worst regret": lambda row: row["worst"][-1]["mean"],
             "verdict": "verdict",
         }))  # fmt: skip
+    added = values["added"]
+    blocks.append(Text(
+        "Two factors that a rate leaves out add to the exponents of K at these sizes. Of one good arm among K an "
+        f"even split loses (K−1)/K of the gap: {shown(added['others'])}. And the worst gap is that at which the "
+        "best arm can just be told from the others, which is harder from many: pooled Thompson sampling, for one, "
+        f"has √(KT·log K) (Agrawal and Goyal 2017), and √log K adds {shown(added['logarithm'])}."
+    ))  # fmt: skip
     caption = "Measured exponents with intervals that hold together; the dotted line is the printed rate."
     blocks.append(Picture("table-1-exponents", caption, lambda: draw(values)))
     return blocks
