@@ -18,7 +18,7 @@ from apportion.model.sums import MANY_ARMS, Floats, Grid, GridSums, Powers, obse
 # are so many arms that these numbers would not fit. With half as many of the first, regret in worlds that move is a
 # tenth larger.
 RECENT_PERIODS = 256
-LONGEST_INTERVAL = 1024
+LONGEST_INTERVAL = 512
 _MOST_RECENT_NUMBERS = 2_000_000
 _FEWEST_RECENT = 8
 # The time between two fits is this part of the time that has passed; with many arms the law is known sooner.
