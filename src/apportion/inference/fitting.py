@@ -43,6 +43,8 @@ _LARGEST_DIVIDED_PART, _RIVALS_HANDICAP = 0.8, 2.3
 # share.
 _CAPS_HANDICAP, _LEAST_AIM = 2.3, 0.03
 FADE = 0.5 ** (1.0 / SCORE_HALF_LIFE)
+# An arm of which the sums alone say so many times less than all filters began with, in the variance, is not scored.
+_MUCH_LESS_KNOWN = 4.0
 _SMALLEST = 1e-300
 
 
@@ -158,7 +160,8 @@ def largest_part(amounts: Any, first: int, last: int) -> float:
 def begin(learner: Any, filters: Any) -> None:
     """Let the filters know no more of an arm than that it is one of those that the sums are of.
 
-    Or an arm whose first outcome was lucky, and which so gets more, would seem to bring less the more it gets.
+    What these have in common is known no better than the sums tell: or many arms that are hardly known would seem to
+    move away from it. And an arm whose first outcome was lucky, and which so gets more, would seem to bring less the more it gets.
     """
     restart(filters)
     count, known, law, all_c, all_b = learner.grid.count, filters.known, learner.law, filters.c, filters.b
@@ -173,17 +176,26 @@ def begin(learner: Any, filters: Any) -> None:
             c, b = all_c[own, 0], all_b[own, 0]
             levels[:] = learner.sigma * typical ** (law[B] - b)
             read_off(learner.grid, c, b, levels, means, variances, sigma)
-            centre, spread = common_law(means, variances, count, 1)
-            spread = max(spread, (_LEAST_PRIOR_SPREAD * centre) ** 2)
+            centre, spread, doubt = common_law(means, variances, count, 1)
+            spread = max(spread, _LEAST_PRIOR_SPREAD**2 * (centre * centre + doubt))
         filters.mean[index] = centre * observed
         filters.own[index] = spread * observed
+        filters.common[index] = math.sqrt(doubt) * observed
     known[:] = observed
 
 
 @large_kernel
 def set_still(filters: Any, count: Any, means: Any, variances: Any, recent: int) -> None:
-    """Let the filter of the still world know what the sums say; all of them, of arms without recent outcomes."""
+    """Let the filter of the still world know what the sums say; all of them, of arms without recent outcomes.
+
+    The others began from what all arms have in common. An arm that the sums say next to nothing of alone is a surprise
+    to the still world only when it is tried, and so it is not scored: it would be taken for movement.
+    """
     mean, own, common, known, seen = filters.mean, filters.own, filters.common, filters.known, filters.seen
+    for arm in range(len(count)):
+        shared = own[0, arm] + common[0, arm] ** 2
+        vague = seen[arm] > 0.0 and variances[arm] > _MUCH_LESS_KNOWN * shared
+        filters.scored[arm] = 0.0 if vague else 1.0
     for index in range(len(mean)):
         q_own = filters.q_own[index, 0]
         still = q_own == 0.0 and filters.q_common[index, 0] == 0.0
