@@ -469,6 +469,18 @@ def compare(case, runs, horizon):
     return logs[0] - logs[1], variance
 
 
+def test_many_arms_that_are_tried_one_by_one_are_not_taken_for_arms_that_move():
+    """Of an arm that had a hundredth of the budget once, the sums alone say nothing: its first real try is a surprise
+    to the world that stands still, and was taken for movement; a wrong arm could then stay the leader for good."""
+    allocator = ap.Allocator(ap.Auto(c=1.0, b=0.25), [f"arm {index}" for index in range(100)], seed=1)
+    course = ap.Course(ap.Instance((1.0, *[0.5] * 99), b=0.25), np.random.default_rng(1))
+    for _ in range(40):
+        split = allocator.ask()
+        outcomes = course.play([list(split.amounts.values())]).outcomes[0].tolist()
+        allocator.tell(split.ticket, dict(zip(allocator.arms, outcomes)))
+        assert allocator.learned.half_life is None
+
+
 def test_knowing_nothing_costs_less_than_half_as_much_again():
     """The geometric mean of the ratios is at most 1.5 with four standard errors to spare (a chance of 3e-5).
 
