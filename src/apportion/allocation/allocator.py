@@ -30,8 +30,9 @@ from apportion.allocation.saved_state import fresh_seed
 from apportion.allocation.split import Split
 from apportion.allocation.tickets import Ticket, Tickets, TicketStore, last_kept
 from apportion.errors import Conflict
+from apportion.inference.knowledge import Knowledge, knowledge
 from apportion.inference.learned import Learned, learned, sums_for
-from apportion.inference.learner import Knowledge, Learning, knowledge
+from apportion.inference.learner import Learning
 from apportion.inference.past import LearnedPast
 from apportion.model.confidence import anytime_rho
 from apportion.model.sums import MANY_ARMS, Floats

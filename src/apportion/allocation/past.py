@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from apportion._common import validation
-from apportion.inference.learner import FIT, Knowledge, Learning
+from apportion.inference.knowledge import Knowledge
+from apportion.inference.learner import FIT, Learning
 from apportion.inference.past import LearnedPast
 from apportion.model import trimmed_mean
 from apportion.policies import Policy

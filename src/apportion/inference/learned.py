@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from apportion._common.formatting import readable
-from apportion.inference.learner import Knowledge
+from apportion.inference.knowledge import Knowledge
 from apportion.inference.learning import B_HIGH, B_LOW, C_HIGH, C_LOW, CURVED, DIVIDES, PROPORTIONAL, B, C
 from apportion.inference.movement import COMMON_STEP, LEARNED, STEP, STEP_HIGH, STEP_LOW, STILL
 from apportion.model.sums import Sums

@@ -1,62 +1,24 @@
-"""What `Auto` knows: the law from all outcomes up to a period, and from the last periods how the world moves.
+"""What is kept to learn from: the sums of all outcomes, the last periods one by one, filters, and what was learned.
 
 What is known after period t is a function of the outcomes alone, whatever their order of arrival: the law was fitted
-after period r ≤ t, the last of a schedule that grows with time; from then on the filters take in one period after the
-other. So an outcome that is late or corrected is exact: it changes the sums, or a row, and what follows is worked out
-again.
-
-A fit after period r:
-
-1. The sums of all periods up to r give c, b and σ_i, as if the world stood still (`inference.learning`).
-2. The bank of filters (`inference.movement`) runs over the last periods up to r with that law, and is scored.
-3. If it is a filter of a world that moves that foresees best, the law is that of the filter's own likelihood over
-   these periods, as means that move bend the returns and widen the noise of sums; and the bank runs again.
-   Else the last periods say whether each arm has a curve of its own (`inference.response_curves`).
-4. The filter of the still world is replaced by what the sums say: it knows all periods, not the last alone.
+after period r ≤ t, the last of a schedule that grows with time (`inference.fitting`); from then on the filters take
+in one period after the other (`inference.knowledge`). So an outcome that is late or corrected is exact: it changes
+the sums, or a row, and what follows is worked out again.
 """
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from apportion._common.compiled import generic, implements, kernel, large_kernel, when_compiled
-from apportion.inference.learning import CURVED, POOLED_OUTCOMES, B, C, common_law, fit_law, read_off, summarise
-from apportion.inference.movement import (
-    MOTIONS,
-    SCORE_HALF_LIFE,
-    STILL,
-    Filters,
-    bank_of_laws,
-    bank_of_rivals,
-    bank_of_steps,
-    log_weights,
-    margins_of_movement,
-    mixture,
-    motion_of,
-    restart,
-    still_advantage,
-    take_in,
-    weights_of,
-    with_best_noise,
-)
-from apportion.inference.response_curves import believed, fit_curves
-from apportion.model.sums import (
-    MANY_ARMS,
-    Floats,
-    Grid,
-    GridSums,
-    Powers,
-    forget,
-    observe,
-    observe_grid,
-    refinement,
-)
+from apportion._common.compiled import generic, implements, kernel
+from apportion.inference.movement import Filters, bank_of_laws, bank_of_rivals, bank_of_steps
+from apportion.model.sums import MANY_ARMS, Floats, Grid, GridSums, Powers, observe, refinement
 
-# So many of the last periods say how the world moves, and as many may follow a fit before the next; fewer where there
-# are so many arms that these numbers would not fit. With half as many regret in worlds that move is a tenth larger.
+# So many of the last periods say how the world moves, and so many may follow a fit before the next; fewer where there
+# are so many arms that these numbers would not fit. With half as many of the first, regret in worlds that move is a
+# tenth larger.
 RECENT_PERIODS = 256
-LONGEST_INTERVAL = 256
+LONGEST_INTERVAL = 512
 _MOST_RECENT_NUMBERS = 2_000_000
 _FEWEST_RECENT = 8
 # The time between two fits is this part of the time that has passed; with many arms the law is known sooner.
@@ -65,29 +27,13 @@ _GROWTH = 0.2
 # The exponents at which the filters' own likelihood is worked out.
 _LAWS_C = np.array([0.4, 0.55, 0.7, 0.85, 1.0])
 _LAWS_B = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
-# A law from the last periods alone is less sure, and to put all on one arm where returns diminish costs most: between
-# these probabilities of c = 1 the exponents go over from one belief to the other.
-_MOVING_BENT_BELOW, _MOVING_PROPORTIONAL_ABOVE = 0.3, 0.9
-# Counts vary at least as Poisson's law has it; one of nothing, where nothing is expected, is no certainty.
-_LEAST_COUNT_VARIANCE = 0.1
-_PRIOR_RATE = 0.25
-# Before the last periods are taken in, means are believed to differ at least by this part of them.
-_LEAST_PRIOR_SPREAD = 0.3
-# Movement at another c is looked for where the budget was divided, no arm having more than this part of it: what tiny
-# amounts bring says little of c, and errors in b would be taken for it. There are several, so each is less probable.
-_LARGEST_DIVIDED_PART, _RIVALS_HANDICAP = 0.8, 2.3
-# The same for arms that are full at some part of the budget; where they are, each arm still gets this part of an even
-# share.
-_CAPS_HANDICAP, _LEAST_AIM = 2.3, 0.03
-_FADE = 0.5 ** (1.0 / SCORE_HALF_LIFE)
-_SMALLEST = 1e-300
 
 
 class Learner(NamedTuple):
     """All that is known, as arrays.
 
     `amounts` and `outcomes` are those of the last periods, a row per period in turn. `law` is that of
-    `inference.learning`, and `clock` (period of the last fit, of the next one, last period taken in, present period).
+    `inference.learning`, and `clock` (period of the last fit, of the next one, last period taken in, present period, its row).
     """
 
     grid: GridSums
@@ -118,7 +64,7 @@ class Learner(NamedTuple):
         )  # fmt: skip
 
 
-FIT, NEXT, DONE, PRESENT = range(4)
+FIT, NEXT, DONE, PRESENT, ROW = range(5)
 
 
 class Learning(NamedTuple):
@@ -146,7 +92,7 @@ class Learning(NamedTuple):
             bank_of_rivals(laws_c if self.moving else laws_c[:1], arms), laws_c, laws_b,
             refinement(len(laws_b)), np.zeros((rows, arms)),
             np.full((rows, arms), np.nan), given, np.zeros(arms), np.zeros(arms), _law_before(self.grid),
-            np.zeros(4, dtype=np.int64),
+            np.zeros(5, dtype=np.int64),
         )  # fmt: skip
 
 
@@ -157,14 +103,16 @@ def _law_before(grid: Grid) -> Floats:
     return np.array([c[-1], sum(b) / len(b), proportional, c[0], c[-1], b[0], b[-1], 0.5, 0.0])
 
 
+@kernel
 def recent_periods(arms: int) -> int:
     """How many of the last periods say how the world moves."""
     return max(_FEWEST_RECENT, min(RECENT_PERIODS, _MOST_RECENT_NUMBERS // max(arms, 1)))
 
 
+@kernel
 def longest_interval(arms: int) -> int:
     """The longest time between two fits."""
-    return recent_periods(arms) * LONGEST_INTERVAL // RECENT_PERIODS
+    return max(_FEWEST_RECENT, min(LONGEST_INTERVAL, _MOST_RECENT_NUMBERS // max(arms, 1)))
 
 
 @kernel
@@ -174,30 +122,12 @@ def next_fit(period: int, arms: int, longest: int) -> int:
     return period + min(growth, longest)
 
 
-@large_kernel
-def catch_up(learner: Any, number: int) -> None:
-    """Take in all periods before `number`, and make room for its outcomes. With period 1 everything begins anew."""
-    if number == 1:
-        learner.clock[:] = 0
-        learner.filters.known[:] = 0.0
-        forget(learner.grid)
-    clock = learner.clock
-    while clock[DONE] < number - 1:
-        done, last = clock[DONE], min(number - 1, clock[NEXT] - 1)
-        clock[DONE] = max(last, done + 1)
-        if last > done:
-            run(learner, learner.filters, done + 1, last, _FADE)
-        else:
-            fit(learner, done + 1)
-    make_room(learner.amounts, learner.outcomes, learner.clock, number)
-
-
 @kernel
 def make_room(amounts: Any, outcomes: Any, clock: Any, number: int) -> None:
     """Clear the row of a period that begins."""
     if clock[PRESENT] < number:
         clock[PRESENT] = number
-        row = number % len(amounts)
+        clock[ROW] = row = number % len(amounts)
         for arm in range(amounts.shape[1]):
             amounts[row, arm], outcomes[row, arm] = 0.0, np.nan
 
@@ -219,357 +149,6 @@ def _always_ready(sums: Any, number: int) -> None:
 
 @implements(observe, Learner)
 def _note(learner: Any, arm: int, outcome: float, powers: Powers) -> None:
-    row = learner.clock[PRESENT] % len(learner.amounts)
+    row = learner.clock[ROW]
     learner.amounts[row, arm] = powers.amount
     learner.outcomes[row, arm] = outcome
-
-
-@large_kernel
-def fit(learner: Any, period: int) -> None:
-    """Learn everything anew from all periods up to this one; those since the last fit come to the sums."""
-    amounts, outcomes = learner.amounts, learner.outcomes
-    for past in range(learner.clock[FIT] + 1, period + 1):
-        row = past % len(amounts)
-        observe_grid(learner.grid, amounts[row], outcomes[row])
-    fit_from_sums(learner, period)
-
-
-@large_kernel
-def fit_from_sums(learner: Any, period: int) -> None:
-    """Learn the law from the sums of all periods up to this one, and how the world moves from the last of them."""
-    rows, arms = learner.amounts.shape
-    recent = (rows - 1) // 2
-    learner.clock[FIT] = period
-    learner.clock[NEXT] = next_fit(period, arms, rows - 1 - recent)
-    law = learner.law
-    fit_law(learner.grid, learner.given, law)
-    learner.filters.c[0, 0], learner.filters.b[0, 0] = law[C], law[B]
-    means, variances = np.empty(arms), np.empty(arms)
-    read_off(learner.grid, law[C], law[B], learner.given, means, variances, learner.sigma)
-    filters, first = learner.filters, max(period - recent, 0) + 1
-    begin(learner, filters)
-    run(learner, filters, first, period, _FADE)
-    best = np.argmax(log_weights(filters, period))
-    q_common, q_own, misfit, seen = (
-        filters.q_common[best, 0],
-        filters.q_own[best, 0],
-        filters.misfit[best],
-        filters.seen,
-    )
-    lately, ever = margins_of_movement(filters, period)
-    full, ahead = -1, -math.inf
-    if len(learner.rivals.score) > 0 and largest_part(learner.amounts, first, period) < _LARGEST_DIVIDED_PART:
-        rivals = learner.rivals
-        winner, margin, full, ahead = best_rivals(learner, first, period)
-        if best == 0 and margin > 0.0:
-            q_common, q_own, misfit, seen = 0.0, rivals.q_own[winner, 0], rivals.misfit[winner], rivals.seen
-        ever = max(ever, margin)
-    moves = lately > 0.0 or ever > 0.0
-    counts = learner.grid.fractions.sum() == 0.0
-    gain, faded = fit_curves(
-        learner.amounts, learner.outcomes, first, period, law[C], law[B], learner.sigma, counts, _FADE, learner.aim
-    )
-    # An exponent that is given stays given.
-    curved = len(learner.grid.c) > 1 and (not moves or (faded > lately and gain > ever))
-    law[CURVED] = believed(gain) if curved else 0.0
-    over = ahead - max(ever, gain if curved else 0.0, 0.0)
-    if over > 0.0 and law[C] == 1.0:  # where returns diminish, that explains what a cap would
-        law[CURVED] = believed(over)
-        fill_up_to(learner.rivals.cap[full, 0], learner.rivals.mean[full], learner.aim)
-    if moves and not law[CURVED] > 0.0:
-        if not learner.given[0] > 0.0:
-            correct_noise(learner.sigma, misfit, seen)
-        fit_moving_law(learner, q_common, q_own, first, period)
-        begin(learner, filters)
-        run(learner, filters, first, period, _FADE)
-        still = learner.sigma.copy()
-        read_off(learner.grid, law[C], law[B], still, means, variances, learner.sigma)
-    set_still(filters, learner.grid.count, means, variances, recent)
-
-
-@large_kernel
-def best_rivals(learner: Any, first: int, last: int) -> tuple[int, float, int, float]:
-    """What else foresaw the last periods best, and how far it is ahead of the still world: two rivals and margins.
-
-    The first is a kind of movement at any c. A policy that follows a jump keeps the arms' returns per unit alike, so
-    that sums of two worlds look like one at rest whose returns are proportional; only another c shows that it moved.
-    The second is that arms are full at a part of the budget. Shares of a leader above it and of others far below
-    look like returns in proportion, and a leader that seems to bring less each time it leads, like movement.
-    """
-    rivals, filters = learner.rivals, learner.filters
-    rivals.b[:, 0] = learner.law[B]
-    begin(learner, rivals)
-    run(learner, rivals, first, last, _FADE)
-    heights = with_best_noise(rivals.whole[:, 0], rivals.whole[:, 1], rivals.whole[0, 2])
-    still = with_best_noise(filters.whole[:1, 0], filters.whole[:1, 1], filters.whole[0, 2])
-    moving, full = -1, -1
-    for index in range(len(heights)):
-        if rivals.cap[index, 0] < 1.0:
-            full = index if full < 0 or heights[index] > heights[full] else full
-        else:
-            moving = index if moving < 0 or heights[index] > heights[moving] else moving
-    base = still[0] + still_advantage(last)
-    return moving, heights[moving] - base - _RIVALS_HANDICAP, full, heights[full] - base - _CAPS_HANDICAP
-
-
-@kernel
-def fill_up_to(cap: float, means: Any, aim: Any) -> None:
-    """Write the best split of a budget of 1 where no arm can use more than `cap`: the best first, each up to it."""
-    left = 1.0
-    aim[:] = _LEAST_AIM / len(aim)
-    for arm in np.argsort(-means, kind="mergesort"):
-        if means[arm] > 0.0:
-            aim[arm] += min(cap, left)
-            left -= min(cap, left)
-    aim[:] /= aim.sum()
-
-
-@kernel
-def largest_part(amounts: Any, first: int, last: int) -> float:
-    """What the arm that got most in each of some periods got of all that was spent in them."""
-    largest, total = 0.0, 0.0
-    for period in range(first, last + 1):
-        row = amounts[period % len(amounts)]
-        largest += row.max()
-        total += row.sum()
-    return largest / max(total, _SMALLEST)
-
-
-@large_kernel
-def begin(learner: Any, filters: Any) -> None:
-    """Let the filters know no more of an arm than that it is one of those that the sums are of.
-
-    Or an arm whose first outcome was lucky, and which so gets more, would seem to bring less the more it gets.
-    """
-    restart(filters)
-    count, known, law, all_c, all_b = learner.grid.count, filters.known, learner.law, filters.c, filters.b
-    arms = len(count)
-    if not count.sum() > 0.0:
-        return
-    typical = typical_amounts_of(learner.grid)
-    means, variances, sigma, levels = np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms)
-    for index in range(len(filters.mean)):
-        own = min(index, len(all_c) - 1)
-        if index == 0 or all_c[own, 0] != all_c[own - 1, 0] or all_b[own, 0] != all_b[own - 1, 0]:
-            c, b = all_c[own, 0], all_b[own, 0]
-            for arm in range(arms):
-                levels[arm] = learner.sigma[arm] * typical[arm] ** (law[B] - b)
-            read_off(learner.grid, c, b, levels, means, variances, sigma)
-            centre, spread = common_law(means, variances, count, 1)
-            spread = max(spread, (_LEAST_PRIOR_SPREAD * centre) ** 2)
-        for arm in range(arms):
-            if count[arm] > 0.0:
-                filters.mean[index, arm], filters.own[index, arm], known[arm] = centre, spread, 1.0
-
-
-@large_kernel
-def set_still(filters: Any, count: Any, means: Any, variances: Any, recent: int) -> None:
-    """Let the filter of the still world know what the sums say; all of them, of arms without recent outcomes."""
-    mean, own, common, known, seen = filters.mean, filters.own, filters.common, filters.known, filters.seen
-    for index in range(len(mean)):
-        q_own = filters.q_own[index, 0]
-        still = q_own == 0.0 and filters.q_common[index, 0] == 0.0
-        for arm in range(len(count)):
-            if count[arm] > 0.0 and (still or seen[arm] == 0.0):
-                mean[index, arm] = means[arm]
-                own[index, arm] = variances[arm] + (q_own * means[arm]) ** 2 * recent
-                common[index, arm] = 0.0
-    for arm in range(len(count)):
-        if count[arm] > 0.0:
-            known[arm] = 1.0
-
-
-@large_kernel
-def fit_moving_law(learner: Any, q_common: float, q_own: float, first: int, last: int) -> None:
-    """c and b by the likelihood of one kind of movement over the last periods, and the noise that goes with them."""
-    laws, law, sigma, before = learner.laws, learner.law, learner.sigma, learner.law[B]
-    begin(learner, laws)
-    laws.q_common[:, 0] = q_common
-    laws.q_own[:, 0] = q_own
-    run(learner, laws, first, last, 1.0)
-    height = laws.score.copy().reshape((len(learner.laws_c), len(learner.laws_b)))
-    summarise(
-        height,
-        learner.laws_c,
-        learner.laws_b,
-        learner.refine_b,
-        _MOVING_BENT_BELOW,
-        _MOVING_PROPORTIONAL_ABOVE,
-        law,
-    )
-    learner.filters.c[0, 0], learner.filters.b[0, 0] = law[C], law[B]
-    if learner.given[0] > 0.0:
-        return
-    typical = typical_amounts(learner.amounts, learner.outcomes, first, last)
-    nearest, least = 0, math.inf
-    for index in range(len(laws.score)):
-        distance = abs(laws.c[index, 0] - law[C]) + abs(laws.b[index, 0] - law[B])
-        if distance < least:
-            nearest, least = index, distance
-    for arm in range(len(sigma)):  # the noise at an arm's typical amount is what it was
-        sigma[arm] *= typical[arm] ** (before - law[B])
-    correct_noise(sigma, laws.misfit[nearest], laws.seen)
-
-
-@kernel
-def typical_amounts_of(sums: Any) -> Any:
-    """The geometric mean of each arm's amounts; 1 where there is none."""
-    return np.exp(sums.log_amount / np.maximum(sums.count, 1.0))
-
-
-@large_kernel
-def typical_amounts(amounts: Any, outcomes: Any, first: int, last: int) -> Any:
-    """The geometric mean of each arm's amounts over some periods; 1 where there is none."""
-    rows, arms = amounts.shape
-    logs, seen = np.zeros(arms), np.zeros(arms)
-    for period in range(first, last + 1):
-        row = period % rows
-        for arm in range(arms):
-            if amounts[row, arm] > 0.0 and not math.isnan(outcomes[row, arm]):
-                logs[arm] += math.log(amounts[row, arm])
-                seen[arm] += 1.0
-    for arm in range(arms):
-        logs[arm] = math.exp(logs[arm] / max(seen[arm], 1.0))
-    return logs
-
-
-@large_kernel
-def correct_noise(sigma: Any, misfit: Any, seen: Any) -> None:
-    """Correct σ_i by how far the errors of a filter were from what it expected, pooled partly."""
-    ratio = misfit.sum() / max(seen.sum(), 1.0)
-    for arm in range(len(sigma)):
-        sigma[arm] *= math.sqrt((POOLED_OUTCOMES * ratio + misfit[arm]) / (POOLED_OUTCOMES + seen[arm]))
-
-
-@large_kernel
-def run(learner: Any, filters: Any, first: int, last: int, fade: float) -> None:
-    """Take periods into a bank of filters; see `take_in`."""
-    all_amounts, all_outcomes, sigma = learner.amounts, learner.outcomes, learner.sigma
-    c, b, cap = filters.c, filters.b, filters.cap
-    rows, arms = all_amounts.shape
-    laws = len(b)
-    response, noise, level = np.empty((laws, arms)), np.empty((laws, arms)), np.empty((laws, arms))
-    for law in range(laws):
-        level[law] = sigma
-    if laws > 1 and not learner.given[0] > 0.0:  # other exponents: the same noise at typical amounts
-        typical = typical_amounts(all_amounts, all_outcomes, first, last)
-        for law in range(laws):
-            level[law] *= typical ** (learner.law[B] - b[law, 0])
-    counts = learner.grid.fractions.sum() == 0.0
-    for period in range(first, last + 1):
-        amounts, outcomes = all_amounts[period % rows].copy(), all_outcomes[period % rows].copy()
-        budget = amounts.sum() if amounts.sum() > 0.0 else 1.0
-        outcomes[amounts <= 0.0] = np.nan
-        amounts[np.isnan(outcomes)] = 1.0
-        powers_at(amounts, c, b, budget * cap, level, response, noise)
-        if counts:
-            for law in range(laws):
-                mean = filters.mean[law]
-                expected = np.maximum(mean, _PRIOR_RATE * np.abs(mean).max())
-                noise[law] = np.maximum(noise[law], response[law] * expected + _LEAST_COUNT_VARIANCE)
-        take_in(filters, response, noise, outcomes, fade)
-
-
-@kernel
-def powers_at(amounts: Any, c: Any, b: Any, cap: Any, level: Any, response: Any, noise: Any) -> None:
-    """Write A^c, with A at most the cap, and the variance (σ·A^b)² of every law, (laws, arms).
-
-    c, b and the caps are (laws, 1), σ is `level`.
-    """
-    logs = np.log(amounts)
-    response[:, :] = np.exp(c * np.minimum(logs, np.log(cap)))
-    noise[:, :] = level * level * np.exp(2.0 * b * logs) + _SMALLEST
-
-
-@when_compiled(powers_at)
-def _powers_by_loops(amounts: Any, c: Any, b: Any, cap: Any, level: Any, response: Any, noise: Any) -> None:
-    """`powers_at`, amount by amount."""
-    for arm in range(len(amounts)):
-        log, power, square = math.log(amounts[arm]), 0.0, 0.0
-        for law in range(len(c)):
-            if law == 0 or c[law, 0] != c[law - 1, 0] or cap[law, 0] != cap[law - 1, 0]:
-                least = min(amounts[arm], cap[law, 0])
-                power = least if c[law, 0] == 1.0 else math.exp(c[law, 0] * math.log(least))
-            if law == 0 or b[law, 0] != b[law - 1, 0]:
-                square = math.exp(2.0 * b[law, 0] * log)
-            response[law, arm] = power
-            noise[law, arm] = level[law, arm] * level[law, arm] * square + _SMALLEST
-
-
-class Knowledge(NamedTuple):
-    """What a decision needs: the law, and of each arm the mean, its variance, that of a comparison, and σ.
-
-    `motion` is what `STEP` and the others are the indices of. An arm of which nothing is known has a mean of NaN.
-    `resource` is how much was spent on the arm, `aim` the best split for the arms' own curves, where they have such.
-    """
-
-    law: Floats
-    motion: Floats
-    means: Floats
-    variances: Floats
-    contrasts: Floats
-    sigma: Floats
-    resource: Floats
-    aim: Floats
-
-    @property
-    def count(self) -> Any:
-        """1 for an arm of which something is known, else 0."""
-        return 1.0 - np.isnan(self.means)
-
-    def take(self, arms: Any) -> "Knowledge":
-        """What is known of some arms; the law stays that of all."""
-        return Knowledge(self.law, self.motion, *(values[arms] for values in self[2:]))
-
-
-@generic
-def knowledge(sums: Any, number: int, given: Any) -> Any:
-    """`Knowledge` before period `number`; `given` are the σ_i, 0 where they are to be learned."""
-
-
-@implements(knowledge, Knowledge)
-def _of_itself(known: Any, number: int, given: Any) -> Any:
-    return known
-
-
-@implements(expect, Knowledge)
-def _is_known(known: Any, number: int) -> None:
-    return
-
-
-@implements(knowledge, Learner)
-def _of_learner(learner: Any, number: int, given: Any) -> Knowledge:
-    catch_up(learner, number)
-    return known_by(learner)
-
-
-@large_kernel
-def known_by(learner: Any) -> Knowledge:
-    """What is known after the last period that was taken in."""
-    filters = learner.filters
-    arms = len(filters.known)
-    means, variances, contrasts, motion = np.empty(arms), np.empty(arms), np.empty(arms), np.zeros(MOTIONS)
-    weights = weights_of(filters, learner.clock[DONE])
-    if learner.law[CURVED] > 0.0:  # what a curve does is no movement
-        weights[:] = 0.0
-        weights[0] = 1.0
-    mixture(filters, weights, means, variances, contrasts)
-    motion_of(filters, weights, motion)
-    means[filters.known == 0.0] = np.nan
-    return Knowledge(
-        learner.law, motion, means, variances, contrasts, learner.sigma, learner.grid.resource, learner.aim
-    )
-
-
-@implements(knowledge, GridSums)
-def _of_sums(sums: Any, number: int, given: Any) -> Knowledge:
-    """With a memory that was given there is nothing to learn of how the world moves."""
-    arms = len(sums.count)
-    means, variances, sigma, law = np.empty(arms), np.empty(arms), np.empty(arms), np.zeros(CURVED + 1)
-    motion, every = np.zeros(MOTIONS), np.empty(arms)
-    for arm in range(arms):  # those of arms that are not asked about come last
-        every[arm] = given[min(arm, len(given) - 1)]
-    fit_law(sums, every, law)
-    read_off(sums, law[C], law[B], every, means, variances, sigma)
-    motion[STILL] = 1.0
-    return Knowledge(law, motion, means, variances, variances, sigma, sums.resource, np.zeros(arms))

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from apportion._common.compiled import kernel, large_kernel, when_compiled
-from apportion.model.sums import POINTS_PER_STEP, information_row, score_row, square_row
+from apportion.model.sums import POINTS_PER_STEP, Floats, information_row, score_row, square_row
 
 RETURN_EXPONENTS = tuple(index / 10.0 for index in range(3, 11))
 """The values of c that sums are kept for."""
@@ -183,7 +183,7 @@ def _log_likelihood_by_loops(sums: Any, given: Any) -> Any:
 @kernel
 def _alike_by_loops(mean: Any, variance: Any, counts: Any, stride: int) -> float:
     """`alike`, arm by arm."""
-    centre, spread = common_law(mean, variance, counts, stride)
+    centre, spread, _ = common_law(mean, variance, counts, stride)
     height = 0.0
     for arm in range(0, len(counts), stride):
         if counts[arm] > 0.0:
@@ -194,7 +194,10 @@ def _alike_by_loops(mean: Any, variance: Any, counts: Any, stride: int) -> float
 
 @kernel
 def common_law(mean: Any, variance: Any, counts: Any, stride: int) -> Any:
-    """The normal law (g, τ²) that the means of the known arms are taken as draws from; every `stride`th is read."""
+    """The normal law (g, τ²) that the means of the known arms are taken as draws from, and the variance of g.
+
+    Every `stride`th arm is read.
+    """
     weights, squares, centre, known = 0.0, 0.0, 0.0, 0.0
     for arm in range(0, len(counts), stride):
         if counts[arm] > 0.0:
@@ -214,7 +217,7 @@ def common_law(mean: Any, variance: Any, counts: Any, stride: int) -> Any:
         if counts[arm] > 0.0:
             weights += 1.0 / (variance[arm] + spread)
             centre += mean[arm] / (variance[arm] + spread)
-    return centre / weights, spread
+    return centre / weights, spread, 1.0 / weights
 
 
 @large_kernel
@@ -366,7 +369,7 @@ def bounded_exp(log: float) -> float:
     return math.exp(min(max(log, -_LARGEST_LOG), _LARGEST_LOG))
 
 
-@large_kernel
+@kernel
 def read_off(sums: Any, c: float, b: float, given: Any, means: Any, variances: Any, sigma: Any) -> None:
     """What the sums say at exponents between those of the grid: means μ*, their variances σ_i²/B_i, and σ_i, per arm.
 
@@ -375,6 +378,59 @@ def read_off(sums: Any, c: float, b: float, given: Any, means: Any, variances: A
     without outcomes has NaN. To the residuals one outcome is added that stands for what one would say if all arms
     were alike: so there is a first word on σ after one even split, too large where arms differ, and its weight fades.
     """
+    count, c_grid, b_grid = sums.count, sums.c, sums.b
+    known, typical = count > 0.0, sums.log_amount / np.maximum(count, 1.0)
+    mean, log_information, log_residual = np.zeros((3, len(count)))
+    log_alike = 0.0
+    for c_index, c_weight in _neighbours(c, c_grid):
+        for b_index, b_weight in _neighbours(b, b_grid):
+            weight = c_weight * b_weight
+            information = sums.information[information_row(c_grid, b_grid, c_index, b_index)]
+            score = sums.score[score_row(c_grid, b_grid, c_index, b_index)]
+            square = sums.square[square_row(b_grid, b_index)]
+            positive = np.maximum(information, _SMALLEST)
+            ratio = score / positive
+            residual = np.maximum(square - score * ratio, _ROUNDING * square + _SMALLEST)
+            mean += weight * ratio * _bounded_exp((c_grid[c_index] - c) * typical)
+            log_information += weight * np.log(positive)
+            log_residual += weight * np.log(residual)
+            all_score, all_square = score.sum(), square.sum()
+            rest = all_square - all_score * (all_score / max(information.sum(), _SMALLEST))
+            log_alike += weight * math.log(max(rest, _ROUNDING * all_square + _SMALLEST))
+    residual = np.where(known, _bounded_exp(log_residual), 0.0)
+    outcomes, residuals = count.sum(), residual.sum()
+    alike = max(bounded_exp(log_alike), residuals)
+    common = (residuals + alike / max(outcomes - 1.0, 1.0)) / (max(outcomes - known.sum(), 0.0) + 1.0)
+    degrees = np.maximum(count - 1.0, 0.0) + POOLED_OUTCOMES
+    levels = np.where(given > 0.0, given, np.sqrt((POOLED_OUTCOMES * common + residual) / degrees))
+    sigma[:], means[:] = levels, np.where(known, mean, math.nan)
+    variances[:] = np.where(known, levels * levels * _bounded_exp(-log_information), math.nan)
+
+
+def _neighbours(value: float, grid: Floats) -> list[tuple[int, float]]:
+    """The indices in the grid around a value, and how much each counts, of those that count."""
+    if len(grid) == 1:
+        return [(0, 1.0)]
+    place = (value - grid[0]) / (grid[-1] - grid[0]) * (len(grid) - 1)
+    low = max(min(int(place), len(grid) - 2), 0)
+    both = (low, 1.0 - abs(place - low)), (low + 1, 1.0 - abs(place - low - 1))
+    return [(index, weight) for index, weight in both if weight != 0.0]
+
+
+def _bounded_exp(logs: Floats) -> Floats:
+    """`bounded_exp` of an array."""
+    found: Floats = np.exp(np.minimum(np.maximum(logs, -_LARGEST_LOG), _LARGEST_LOG))
+    return found
+
+
+@when_compiled(read_off)
+def _read_off_compiled(sums: Any, c: float, b: float, given: Any, means: Any, variances: Any, sigma: Any) -> None:
+    read_off_by_loops(sums, c, b, given, means, variances, sigma)
+
+
+@large_kernel
+def read_off_by_loops(sums: Any, c: float, b: float, given: Any, means: Any, variances: Any, sigma: Any) -> None:
+    """`read_off`, arm by arm."""
     count, c_grid, b_grid = sums.count, sums.c, sums.b
     informations, scores, squares = sums.information, sums.score, sums.square
     c_rows, b_rows = len(c_grid), len(b_grid)

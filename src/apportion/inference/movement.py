@@ -61,7 +61,8 @@ class Filters(NamedTuple):
     `c` and `b` are the exponents of each filter, (filters, 1), or those of all, (1, 1); beyond the part `cap` of the
     budget of a period an arm returns no more. `known`: 1 for arms of which
     there was an outcome. `misfit` is the sum of squared standardised errors per filter and arm, `seen` their number.
-    `whole` has the score, the misfit and the number of errors of each filter as if nothing faded.
+    `whole` has the score, the misfit and the number of errors of each filter as if nothing faded. `scored`: 0 for arms
+    that one of the filters knows so much less of than the others that their outcomes compare no movement.
     """
 
     q_common: Floats
@@ -77,11 +78,13 @@ class Filters(NamedTuple):
     misfit: Floats
     seen: Floats
     whole: Floats
+    scored: Floats
 
     def take(self, arms: Any) -> "Filters":
         """The filters for some of the arms."""
         per_arm = {
-            name: getattr(self, name)[..., arms] for name in ("mean", "own", "common", "known", "misfit", "seen")
+            name: getattr(self, name)[..., arms]
+            for name in ("mean", "own", "common", "known", "misfit", "seen", "scored")
         }
         return self._replace(**per_arm)
 
@@ -117,8 +120,9 @@ def _no_filters(
     score, whole = np.zeros(len(q_own)), np.zeros((len(q_own), 3))
     cap = np.ones_like(c) if cap is None else cap
     return Filters(
-        q_common, q_own, c, b, cap, mean, own, common, score, np.zeros(arms), misfit, np.zeros(arms), whole
-    )
+        q_common, q_own, c, b, cap, mean, own, common, score, np.zeros(arms), misfit, np.zeros(arms), whole,
+        np.ones(arms),
+    )  # fmt: skip
 
 
 @kernel
@@ -132,6 +136,7 @@ def restart(filters: Any) -> None:
     filters.misfit[:, :] = 0.0
     filters.seen[:] = 0.0
     filters.whole[:, :] = 0.0
+    filters.scored[:] = 1.0
 
 
 @kernel
@@ -204,6 +209,9 @@ def take_in(filters: Any, response: Any, noise: Any, outcomes: Any, fade: float)
     spread = np.log(variance, out=variance)
     if not every:
         spread *= taken
+    if not filters.scored.all():
+        spread *= filters.scored
+        squares *= filters.scored
     squares /= _DEGREES
     squares += 1.0
     surprise = by_row(np.log(squares, out=squares)) + np.log(1.0 + shift[:, 0] ** 2 / _DEGREES)
@@ -224,7 +232,7 @@ def by_row(values: Floats) -> Floats:
 def _take_in_by_loops(filters: Any, response: Any, noise: Any, outcomes: Any, fade: float) -> None:
     """`take_in`, filter by filter and arm by arm."""
     mean, own, common, misfit = filters.mean, filters.own, filters.common, filters.misfit
-    known, seen, score, whole = filters.known, filters.seen, filters.score, filters.whole
+    known, seen, score, whole, scored = filters.known, filters.seen, filters.score, filters.whole, filters.scored
     q_commons, q_owns = filters.q_common, filters.q_own
     size, arms = mean.shape
     inverse, error, taken = np.empty(arms), np.empty(arms), np.empty(arms)
@@ -284,8 +292,9 @@ def _take_in_by_loops(filters: Any, response: Any, noise: Any, outcomes: Any, fa
                 whole[index, 1] += min(square, _LARGEST_MISFIT)
                 whole[index, 2] += 1.0
                 # Products, of which one logarithm is taken when they grow large or small.
-                product *= 1.0 + square * (1.0 / _DEGREES)
-                spread *= inverse[arm]
+                if scored[arm] > 0.0:
+                    product *= 1.0 + square * (1.0 / _DEGREES)
+                    spread *= inverse[arm]
                 if not (1e-100 < spread < 1e100 and product < 1e40):
                     surprise += math.log(product * product * product * product) - math.log(spread)
                     product, spread = 1.0, 1.0

@@ -9,17 +9,15 @@ from numpy.typing import ArrayLike
 from apportion._common import validation
 from apportion._common.compiled import compiled
 from apportion.errors import IncompatibleState
+from apportion.inference.fitting import fit_from_sums
+from apportion.inference.knowledge import Knowledge, catch_up, known_by
 from apportion.inference.learner import (
     DONE,
     FIT,
     NEXT,
     PRESENT,
-    Knowledge,
     Learner,
     Learning,
-    catch_up,
-    fit_from_sums,
-    known_by,
     longest_interval,
     next_fit,
     recent_periods,
@@ -101,6 +99,8 @@ class LearnedPast:
         """
         due = self._due(last)
         known = min(due, self._until(due).count)
+        if known == due:
+            return due
         since = sum(not np.isnan(self._row(period)[1]).all() for period in range(due + 1, last + 1))
         return last if since and known + since >= next_fit(known, self.arms, longest_interval(self.arms)) else due
 

@@ -116,6 +116,29 @@ def sizes_of(weight: Any, value: Any) -> Any:
 @kernel
 def log_odds_of_curves(weight: Any, value: Any, scale: Any, period: int) -> Any:
     """The logarithm of the odds that arms have curves, against the law, and which of the steps explains most."""
+    steps = _STEPS[:, np.newaxis] ** 2 * scale**2 * _LOG_WIDTH
+    height, begun = np.zeros(len(_STEPS)), np.zeros(len(scale), dtype=bool)
+    mean, variance = np.zeros((2, *steps.shape))
+    for each in np.flatnonzero(weight.any(axis=0)):
+        shown = weight[:, each] > 0.0
+        error = 1.0 / np.where(shown, weight[:, each], 1.0)
+        found, both = value[:, each] * error, shown & begun
+        # The classes passed over since the last one that was seen let the level move, too.
+        grown = variance + steps * each
+        total = grown + error
+        away = found - mean
+        height -= 0.5 * np.where(both, np.log(total) + away * away / total, 0.0).sum(axis=1)
+        gain = np.where(both, grown / total, 1.0)
+        mean = np.where(shown, mean + gain * away, mean)
+        variance = np.where(shown, np.where(both, grown * (1.0 - gain), error) - steps * each, variance)
+        begun |= shown
+    best = 1 + int(np.argmax(height[1:]))
+    return float(height[best] - height[0] - _LAW_ADVANTAGE - _LAW_GROWTH * math.log(period + 1.0)), best
+
+
+@when_compiled(log_odds_of_curves)
+def _log_odds_by_loops(weight: Any, value: Any, scale: Any, period: int) -> Any:
+    """`log_odds_of_curves`, arm by arm."""
     level, spread, found = np.empty(_CLASSES), np.empty(_CLASSES), np.zeros(len(_STEPS))
     for index in range(len(_STEPS)):
         for arm in range(len(scale)):

@@ -317,43 +317,58 @@ def _observe_rewards(sums: Any, arm: int, outcome: float, powers: Powers) -> Non
 
 
 @kernel
-def observe_grid(sums: Any, amounts: Any, outcomes: Any) -> None:
-    """Add the outcomes of one period to `GridSums`: one per arm, NaN or an amount of 0 where there is none.
+def observe_grid(sums: Any, amounts: Any, outcomes: Any, first: int, last: int) -> None:
+    """Add the outcomes of some periods to `GridSums`; period t is in row t of the arrays, in turn.
 
-    Powers rise by products, so that four of them and the logarithm serve the whole grid.
+    There is one outcome per arm, NaN or an amount of 0 where there is none. Successive outcomes of one amount share
+    its powers: a split that is kept costs next to nothing.
     """
     bend = (sums.c[-1] - sums.c[0]) / (len(sums.c) - 1) if len(sums.c) > 1 else 0.0
     step = (sums.b[-1] - sums.b[0]) / (len(sums.b) - 1) if len(sums.b) > 1 else bend
-    least_c, most_b = sums.c[0], sums.b[-1]
-    arms = len(amounts)
-    information, score, square = sums.information, sums.score, sums.square
-    two, rise, power, by_outcome, by_square = np.ones((5, arms))
-    for arm in range(arms):
-        amount, outcome = amounts[arm], outcomes[arm]
-        power[arm] = by_outcome[arm] = by_square[arm] = 0.0
-        if amount > 0.0 and not math.isnan(outcome):
-            log = math.log(amount)
-            sums.count[arm] += 1.0
-            sums.resource[arm] += amount
-            sums.log_amount[arm] += log
-            sums.fractions[arm] += is_fraction(outcome)
-            two[arm] = math.exp(2.0 * step * log)
-            rise[arm] = two[arm] if len(sums.b) > 1 else math.exp(bend * log)
-            power[arm] = math.exp(2.0 * (least_c - most_b) * log)
-            by_outcome[arm] = math.exp((least_c - 2.0 * most_b) * log) * outcome
-            by_square[arm] = math.exp(-2.0 * most_b * log) * outcome * outcome
-    climb(information, power, two)
-    climb(score, by_outcome, rise)
-    climb(square, by_square, two)
+    for arm in range(amounts.shape[1]):
+        amount, number, total, squares = 0.0, 0.0, 0.0, 0.0
+        for period in range(first, last + 1):
+            row = period % len(amounts)
+            outcome = outcomes[row, arm]
+            if amounts[row, arm] > 0.0 and not math.isnan(outcome):
+                if amounts[row, arm] != amount:
+                    add_run(sums, arm, bend, step, amount, number, total, squares)
+                    amount, number, total, squares = amounts[row, arm], 0.0, 0.0, 0.0
+                sums.fractions[arm] += is_fraction(outcome)
+                number += 1.0
+                total += outcome
+                squares += outcome * outcome
+        add_run(sums, arm, bend, step, amount, number, total, squares)
 
 
 @kernel
-def climb(table: Any, power: Any, rise: Any) -> None:
-    """Add `power` to the first row of `table`, power·rise to the second, and so on."""
+def add_run(
+    sums: Any, arm: int, bend: float, step: float, amount: float, number: float, total: float, squares: float
+) -> None:
+    """Add so many outcomes of one amount, with this sum and sum of squares, to the `GridSums` of an arm.
+
+    `bend` and `step` are those of the grid in c and in b. Powers rise by products, so that four of them and the
+    logarithm serve the whole grid.
+    """
+    if number == 0.0:
+        return
+    least_c, most_b, log = sums.c[0], sums.b[-1], math.log(amount)
+    sums.count[arm] += number
+    sums.resource[arm] += number * amount
+    sums.log_amount[arm] += number * log
+    two = math.exp(2.0 * step * log)
+    rise = two if len(sums.b) > 1 else math.exp(bend * log)
+    climb(sums.information, arm, number * math.exp(2.0 * (least_c - most_b) * log), two)
+    climb(sums.score, arm, total * math.exp((least_c - 2.0 * most_b) * log), rise)
+    climb(sums.square, arm, squares * math.exp(-2.0 * most_b * log), two)
+
+
+@kernel
+def climb(table: Any, arm: int, power: float, rise: float) -> None:
+    """Add `power` to an arm's first row of `table`, power·rise to the second, and so on."""
     for row in range(table.shape[0]):
-        for arm in range(len(power)):
-            table[row, arm] += power[arm]
-            power[arm] *= rise[arm]
+        table[row, arm] += power
+        power *= rise
 
 
 @kernel

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from apportion._common.compiled import kernel, large_kernel
-from apportion.inference.learner import Learning, expect, knowledge
+from apportion.inference.knowledge import knowledge
+from apportion.inference.learner import Learning, expect
 from apportion.inference.learning import CURVED, NOISE_EXPONENTS, PROPORTIONAL, RETURN_EXPONENTS, B, C
 from apportion.inference.movement import STEP, STILL
 from apportion.model.sums import Floats, Grid

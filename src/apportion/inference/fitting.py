@@ -1,0 +1,326 @@
+"""A fit: everything is learned anew from all outcomes up to a period.
+
+1. The sums of all periods give c, b and σ_i, as if the world stood still (`inference.learning`).
+2. The bank of filters (`inference.movement`) runs over the last periods with that law, and is scored.
+3. If it is a filter of a world that moves that foresees best, the law is that of the filter's own likelihood over
+   these periods, as means that move bend the returns and widen the noise of sums; and the bank runs again.
+   Else the last periods say whether each arm has a curve of its own (`inference.response_curves`).
+4. The filter of the still world is replaced by what the sums say: it knows all periods, not the last alone.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from apportion._common.compiled import kernel, large_kernel, when_compiled
+from apportion.inference.learner import FIT, NEXT, longest_interval, next_fit, recent_periods
+from apportion.inference.learning import CURVED, POOLED_OUTCOMES, B, C, common_law, fit_law, read_off, summarise
+from apportion.inference.movement import (
+    SCORE_HALF_LIFE,
+    log_weights,
+    margins_of_movement,
+    restart,
+    still_advantage,
+    take_in,
+    with_best_noise,
+)
+from apportion.inference.response_curves import believed, fit_curves
+from apportion.model.sums import observe_grid
+
+# A law from the last periods alone is less sure, and to put all on one arm where returns diminish costs most: between
+# these probabilities of c = 1 the exponents go over from one belief to the other.
+_MOVING_BENT_BELOW, _MOVING_PROPORTIONAL_ABOVE = 0.3, 0.9
+# Counts vary at least as Poisson's law has it; one of nothing, where nothing is expected, is no certainty.
+_LEAST_COUNT_VARIANCE = 0.1
+_PRIOR_RATE = 0.25
+# Before the last periods are taken in, means are believed to differ at least by this part of them.
+_LEAST_PRIOR_SPREAD = 0.3
+# Movement at another c is looked for where the budget was divided, no arm having more than this part of it: what tiny
+# amounts bring says little of c, and errors in b would be taken for it. There are several, so each is less probable.
+_LARGEST_DIVIDED_PART, _RIVALS_HANDICAP = 0.8, 2.3
+# The same for arms that are full at some part of the budget; where they are, each arm still gets this part of an even
+# share.
+_CAPS_HANDICAP, _LEAST_AIM = 2.3, 0.03
+FADE = 0.5 ** (1.0 / SCORE_HALF_LIFE)
+# An arm of which the sums alone say so many times less than all filters began with, in the variance, is not scored.
+_MUCH_LESS_KNOWN = 4.0
+_SMALLEST = 1e-300
+
+
+@large_kernel
+def fit(learner: Any, period: int) -> None:
+    """Learn everything anew from all periods up to this one; those since the last fit come to the sums."""
+    observe_grid(learner.grid, learner.amounts, learner.outcomes, learner.clock[FIT] + 1, period)
+    fit_from_sums(learner, period)
+
+
+@large_kernel
+def fit_from_sums(learner: Any, period: int) -> None:
+    """Learn the law from the sums of all periods up to this one, and how the world moves from the last of them."""
+    arms = learner.amounts.shape[1]
+    recent = recent_periods(arms)
+    learner.clock[FIT] = period
+    learner.clock[NEXT] = next_fit(period, arms, longest_interval(arms))
+    law = learner.law
+    fit_law(learner.grid, learner.given, law)
+    learner.filters.c[0, 0], learner.filters.b[0, 0] = law[C], law[B]
+    means, variances = np.empty(arms), np.empty(arms)
+    read_off(learner.grid, law[C], law[B], learner.given, means, variances, learner.sigma)
+    filters, first = learner.filters, max(period - recent, 0) + 1
+    begin(learner, filters)
+    run(learner, filters, first, period, FADE)
+    best = np.argmax(log_weights(filters, period))
+    q_common, q_own, misfit, seen = (
+        filters.q_common[best, 0],
+        filters.q_own[best, 0],
+        filters.misfit[best],
+        filters.seen,
+    )
+    lately, ever = margins_of_movement(filters, period)
+    full, ahead = -1, -math.inf
+    if len(learner.rivals.score) > 0 and largest_part(learner.amounts, first, period) < _LARGEST_DIVIDED_PART:
+        rivals = learner.rivals
+        winner, margin, full, ahead = best_rivals(learner, first, period)
+        if best == 0 and margin > 0.0:
+            q_common, q_own, misfit, seen = 0.0, rivals.q_own[winner, 0], rivals.misfit[winner], rivals.seen
+        ever = max(ever, margin)
+    moves = lately > 0.0 or ever > 0.0
+    counts = learner.grid.fractions.sum() == 0.0
+    gain, faded = fit_curves(
+        learner.amounts, learner.outcomes, first, period, law[C], law[B], learner.sigma, counts, FADE, learner.aim
+    )
+    # An exponent that is given stays given.
+    curved = len(learner.grid.c) > 1 and (not moves or (faded > lately and gain > ever))
+    law[CURVED] = believed(gain) if curved else 0.0
+    over = ahead - max(ever, gain if curved else 0.0, 0.0)
+    if over > 0.0 and law[C] == 1.0:  # where returns diminish, that explains what a cap would
+        law[CURVED] = believed(over)
+        fill_up_to(learner.rivals.cap[full, 0], learner.rivals.mean[full], learner.aim)
+    if moves and not law[CURVED] > 0.0:
+        if not learner.given[0] > 0.0:
+            correct_noise(learner.sigma, misfit, seen)
+        fit_moving_law(learner, q_common, q_own, first, period)
+        begin(learner, filters)
+        run(learner, filters, first, period, FADE)
+        still = learner.sigma.copy()
+        read_off(learner.grid, law[C], law[B], still, means, variances, learner.sigma)
+    set_still(filters, learner.grid.count, means, variances, recent)
+
+
+@large_kernel
+def best_rivals(learner: Any, first: int, last: int) -> tuple[int, float, int, float]:
+    """What else foresaw the last periods best, and how far it is ahead of the still world: two rivals and margins.
+
+    The first is a kind of movement at any c. A policy that follows a jump keeps the arms' returns per unit alike, so
+    that sums of two worlds look like one at rest whose returns are proportional; only another c shows that it moved.
+    The second is that arms are full at a part of the budget. Shares of a leader above it and of others far below
+    look like returns in proportion, and a leader that seems to bring less each time it leads, like movement.
+    """
+    rivals, filters = learner.rivals, learner.filters
+    rivals.b[:, 0] = learner.law[B]
+    begin(learner, rivals)
+    run(learner, rivals, first, last, FADE)
+    heights = with_best_noise(rivals.whole[:, 0], rivals.whole[:, 1], rivals.whole[0, 2])
+    still = with_best_noise(filters.whole[:1, 0], filters.whole[:1, 1], filters.whole[0, 2])
+    moving, full = -1, -1
+    for index in range(len(heights)):
+        if rivals.cap[index, 0] < 1.0:
+            full = index if full < 0 or heights[index] > heights[full] else full
+        else:
+            moving = index if moving < 0 or heights[index] > heights[moving] else moving
+    base = still[0] + still_advantage(last)
+    return moving, heights[moving] - base - _RIVALS_HANDICAP, full, heights[full] - base - _CAPS_HANDICAP
+
+
+@kernel
+def fill_up_to(cap: float, means: Any, aim: Any) -> None:
+    """Write the best split of a budget of 1 where no arm can use more than `cap`: the best first, each up to it."""
+    left = 1.0
+    aim[:] = _LEAST_AIM / len(aim)
+    for arm in np.argsort(-means, kind="mergesort"):
+        if means[arm] > 0.0:
+            aim[arm] += min(cap, left)
+            left -= min(cap, left)
+    aim[:] /= aim.sum()
+
+
+@kernel
+def largest_part(amounts: Any, first: int, last: int) -> float:
+    """What the arm that got most in each of some periods got of all that was spent in them."""
+    largest, total = 0.0, 0.0
+    for period in range(first, last + 1):
+        row = amounts[period % len(amounts)]
+        largest += row.max()
+        total += row.sum()
+    return largest / max(total, _SMALLEST)
+
+
+@large_kernel
+def begin(learner: Any, filters: Any) -> None:
+    """Let the filters know no more of an arm than that it is one of those that the sums are of.
+
+    What these have in common is known no better than the sums tell: or many arms that are hardly known would seem to
+    move away from it. And an arm whose first outcome was lucky, and which so gets more, would seem to bring less the more it gets.
+    """
+    restart(filters)
+    count, known, law, all_c, all_b = learner.grid.count, filters.known, learner.law, filters.c, filters.b
+    arms = len(count)
+    if not count.sum() > 0.0:
+        return
+    typical, observed = typical_amounts_of(learner.grid), np.minimum(count, 1.0)
+    means, variances, sigma, levels = np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms)
+    for index in range(len(filters.mean)):
+        own = min(index, len(all_c) - 1)
+        if index == 0 or all_c[own, 0] != all_c[own - 1, 0] or all_b[own, 0] != all_b[own - 1, 0]:
+            c, b = all_c[own, 0], all_b[own, 0]
+            levels[:] = learner.sigma * typical ** (law[B] - b)
+            read_off(learner.grid, c, b, levels, means, variances, sigma)
+            centre, spread, doubt = common_law(means, variances, count, 1)
+            spread = max(spread, _LEAST_PRIOR_SPREAD**2 * (centre * centre + doubt))
+        filters.mean[index] = centre * observed
+        filters.own[index] = spread * observed
+        filters.common[index] = math.sqrt(doubt) * observed
+    known[:] = observed
+
+
+@large_kernel
+def set_still(filters: Any, count: Any, means: Any, variances: Any, recent: int) -> None:
+    """Let the filter of the still world know what the sums say; all of them, of arms without recent outcomes.
+
+    The others began from what all arms have in common. An arm that the sums say next to nothing of alone is a surprise
+    to the still world only when it is tried, and so it is not scored: it would be taken for movement.
+    """
+    mean, own, common, known, seen = filters.mean, filters.own, filters.common, filters.known, filters.seen
+    for arm in range(len(count)):
+        shared = own[0, arm] + common[0, arm] ** 2
+        vague = seen[arm] > 0.0 and variances[arm] > _MUCH_LESS_KNOWN * shared
+        filters.scored[arm] = 0.0 if vague else 1.0
+    for index in range(len(mean)):
+        q_own = filters.q_own[index, 0]
+        still = q_own == 0.0 and filters.q_common[index, 0] == 0.0
+        for arm in range(len(count)):
+            if count[arm] > 0.0 and (still or seen[arm] == 0.0):
+                mean[index, arm] = means[arm]
+                own[index, arm] = variances[arm] + (q_own * means[arm]) ** 2 * recent
+                common[index, arm] = 0.0
+    for arm in range(len(count)):
+        if count[arm] > 0.0:
+            known[arm] = 1.0
+
+
+@large_kernel
+def fit_moving_law(learner: Any, q_common: float, q_own: float, first: int, last: int) -> None:
+    """c and b by the likelihood of one kind of movement over the last periods, and the noise that goes with them."""
+    laws, law, sigma, before = learner.laws, learner.law, learner.sigma, learner.law[B]
+    begin(learner, laws)
+    laws.q_common[:, 0] = q_common
+    laws.q_own[:, 0] = q_own
+    run(learner, laws, first, last, 1.0)
+    height = laws.score.copy().reshape((len(learner.laws_c), len(learner.laws_b)))
+    summarise(
+        height,
+        learner.laws_c,
+        learner.laws_b,
+        learner.refine_b,
+        _MOVING_BENT_BELOW,
+        _MOVING_PROPORTIONAL_ABOVE,
+        law,
+    )
+    learner.filters.c[0, 0], learner.filters.b[0, 0] = law[C], law[B]
+    if learner.given[0] > 0.0:
+        return
+    typical = typical_amounts(learner.amounts, learner.outcomes, first, last)
+    nearest, least = 0, math.inf
+    for index in range(len(laws.score)):
+        distance = abs(laws.c[index, 0] - law[C]) + abs(laws.b[index, 0] - law[B])
+        if distance < least:
+            nearest, least = index, distance
+    for arm in range(len(sigma)):  # the noise at an arm's typical amount is what it was
+        sigma[arm] *= typical[arm] ** (before - law[B])
+    correct_noise(sigma, laws.misfit[nearest], laws.seen)
+
+
+@kernel
+def typical_amounts_of(sums: Any) -> Any:
+    """The geometric mean of each arm's amounts; 1 where there is none."""
+    return np.exp(sums.log_amount / np.maximum(sums.count, 1.0))
+
+
+@large_kernel
+def typical_amounts(amounts: Any, outcomes: Any, first: int, last: int) -> Any:
+    """The geometric mean of each arm's amounts over some periods; 1 where there is none."""
+    rows, arms = amounts.shape
+    logs, seen = np.zeros(arms), np.zeros(arms)
+    for period in range(first, last + 1):
+        row = period % rows
+        for arm in range(arms):
+            if amounts[row, arm] > 0.0 and not math.isnan(outcomes[row, arm]):
+                logs[arm] += math.log(amounts[row, arm])
+                seen[arm] += 1.0
+    for arm in range(arms):
+        logs[arm] = math.exp(logs[arm] / max(seen[arm], 1.0))
+    return logs
+
+
+@large_kernel
+def correct_noise(sigma: Any, misfit: Any, seen: Any) -> None:
+    """Correct σ_i by how far the errors of a filter were from what it expected, pooled partly."""
+    ratio = misfit.sum() / max(seen.sum(), 1.0)
+    for arm in range(len(sigma)):
+        sigma[arm] *= math.sqrt((POOLED_OUTCOMES * ratio + misfit[arm]) / (POOLED_OUTCOMES + seen[arm]))
+
+
+@large_kernel
+def run(learner: Any, filters: Any, first: int, last: int, fade: float) -> None:
+    """Take periods into a bank of filters; see `take_in`."""
+    all_amounts, all_outcomes, sigma = learner.amounts, learner.outcomes, learner.sigma
+    c, b, cap = filters.c, filters.b, filters.cap
+    rows, arms = all_amounts.shape
+    laws = len(b)
+    response, noise, level = np.empty((laws, arms)), np.empty((laws, arms)), np.empty((laws, arms))
+    for law in range(laws):
+        level[law] = sigma
+    if laws > 1 and not learner.given[0] > 0.0:  # other exponents: the same noise at typical amounts
+        typical = typical_amounts(all_amounts, all_outcomes, first, last)
+        for law in range(laws):
+            level[law] *= typical ** (learner.law[B] - b[law, 0])
+    counts = learner.grid.fractions.sum() == 0.0
+    for period in range(first, last + 1):
+        amounts, outcomes = all_amounts[period % rows].copy(), all_outcomes[period % rows].copy()
+        budget = amounts.sum() if amounts.sum() > 0.0 else 1.0
+        outcomes[amounts <= 0.0] = np.nan
+        amounts[np.isnan(outcomes)] = 1.0
+        powers_at(amounts, c, b, budget * cap, level, response, noise)
+        if counts:
+            for law in range(laws):
+                mean = filters.mean[law]
+                expected = np.maximum(mean, _PRIOR_RATE * np.abs(mean).max())
+                noise[law] = np.maximum(noise[law], response[law] * expected + _LEAST_COUNT_VARIANCE)
+        take_in(filters, response, noise, outcomes, fade)
+
+
+@kernel
+def powers_at(amounts: Any, c: Any, b: Any, cap: Any, level: Any, response: Any, noise: Any) -> None:
+    """Write A^c, with A at most the cap, and the variance (σ·A^b)² of every law, (laws, arms).
+
+    c, b and the caps are (laws, 1), σ is `level`.
+    """
+    logs = np.log(amounts)
+    response[:, :] = np.exp(c * np.minimum(logs, np.log(cap)))
+    noise[:, :] = level * level * np.exp(2.0 * b * logs) + _SMALLEST
+
+
+@when_compiled(powers_at)
+def _powers_by_loops(amounts: Any, c: Any, b: Any, cap: Any, level: Any, response: Any, noise: Any) -> None:
+    """`powers_at`, amount by amount."""
+    for arm in range(len(amounts)):
+        log, power, square = math.log(amounts[arm]), 0.0, 0.0
+        for law in range(len(c)):
+            if law == 0 or c[law, 0] != c[law - 1, 0] or cap[law, 0] != cap[law - 1, 0]:
+                least = min(amounts[arm], cap[law, 0])
+                power = least if c[law, 0] == 1.0 else math.exp(c[law, 0] * math.log(least))
+            if law == 0 or b[law, 0] != b[law - 1, 0]:
+                square = math.exp(2.0 * b[law, 0] * log)
+            response[law, arm] = power
+            noise[law, arm] = level[law, arm] * level[law, arm] * square + _SMALLEST
