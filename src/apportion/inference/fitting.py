@@ -161,7 +161,8 @@ def begin(learner: Any, filters: Any) -> None:
     """Let the filters know no more of an arm than that it is one of those that the sums are of.
 
     What these have in common is known no better than the sums tell: or many arms that are hardly known would seem to
-    move away from it. And an arm whose first outcome was lucky, and which so gets more, would seem to bring less the more it gets.
+    move away from it. And an arm whose first outcome was lucky, and which so gets more, would seem to bring less the
+    more it gets.
     """
     restart(filters)
     count, known, law, all_c, all_b = learner.grid.count, filters.known, learner.law, filters.c, filters.b
@@ -188,8 +189,8 @@ def begin(learner: Any, filters: Any) -> None:
 def set_still(filters: Any, count: Any, means: Any, variances: Any, recent: int) -> None:
     """Let the filter of the still world know what the sums say; all of them, of arms without recent outcomes.
 
-    The others began from what all arms have in common. An arm that the sums say next to nothing of alone is a surprise
-    to the still world only when it is tried, and so it is not scored: it would be taken for movement.
+    The others began from what all arms have in common. An arm that the sums say next to nothing of is a surprise to
+    the still world alone when it is tried. So it is not scored: that would be taken for movement.
     """
     mean, own, common, known, seen = filters.mean, filters.own, filters.common, filters.known, filters.seen
     for arm in range(len(count)):

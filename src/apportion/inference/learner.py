@@ -33,7 +33,8 @@ class Learner(NamedTuple):
     """All that is known, as arrays.
 
     `amounts` and `outcomes` are those of the last periods, a row per period in turn. `law` is that of
-    `inference.learning`, and `clock` (period of the last fit, of the next one, last period taken in, present period, its row).
+    `inference.learning`, and `clock` has the period of the last fit, of the next one, the last period taken in, the
+    present one, and its row.
     """
 
     grid: GridSums

@@ -59,10 +59,10 @@ class Filters(NamedTuple):
     """A bank of filters over the arms: steps (filters, 1), beliefs (filters, arms), and a score per filter.
 
     `c` and `b` are the exponents of each filter, (filters, 1), or those of all, (1, 1); beyond the part `cap` of the
-    budget of a period an arm returns no more. `known`: 1 for arms of which
-    there was an outcome. `misfit` is the sum of squared standardised errors per filter and arm, `seen` their number.
-    `whole` has the score, the misfit and the number of errors of each filter as if nothing faded. `scored`: 0 for arms
-    that one of the filters knows so much less of than the others that their outcomes compare no movement.
+    budget of a period an arm returns no more. `known`: 1 for arms of which there was an outcome. `misfit` is the sum
+    of squared standardised errors per filter and arm, `seen` their number. `whole` has the score, the misfit and the
+    number of errors of each filter as if nothing faded. `scored`: 0 for arms that the filter of the still world knows
+    so much less of than the others that their outcomes compare no movement.
     """
 
     q_common: Floats
