@@ -31,6 +31,13 @@ _HEAD = sa.select(events.c.number, events.c.digest).where(_OWN).order_by(events.
 _LAST_NUMBER_AND_MOMENT = sa.select(
     _LAST_NUMBER.scalar_subquery(), _MOMENT.scalar_subquery(), _DIGEST.scalar_subquery()
 )
+_SNAPSHOT = (
+    sa.select(snapshots.c.number, snapshots.c.state)
+    .where(snapshots.c.campaign == sa.bindparam("campaign"), snapshots.c.number <= sa.bindparam("upto"))
+    .order_by(snapshots.c.number.desc())
+    .limit(1)
+)
+_CAMPAIGN_ID = sa.select(campaigns.c.id).where(campaigns.c.name == sa.bindparam("name"))
 _EVENTS_AFTER = sa.select(*_COLUMNS).where(_OWN, events.c.number > sa.bindparam("after")).order_by(events.c.number)
 _EVENT_BY_KEY = sa.select(*_COLUMNS).where(_OWN, events.c.key == sa.bindparam("key"))
 _ADD_EVENTS = sa.insert(events)
@@ -157,6 +164,12 @@ class Session:
         more = [event for event in self.pending if event.ticket is not None and first <= event.ticket <= last]
         return sorted([*found, *more], key=lambda event: (event.ticket, event.number)) if more else found
 
+    def tickets_changed(self, campaign: int, after: int, upto: int) -> set[int]:
+        """The tickets of the events after a number up to another."""
+        query = sa.select(events.c.ticket).where(_OWN, events.c.number.between(after + 1, upto))
+        found = self._connection.execute(query, {"campaign": campaign})
+        return {row.ticket for row in found if row.ticket is not None}
+
     def events_by_ticket(self, campaign: int) -> Iterator[Event]:
         """The events of all tickets, ticket by ticket, each in order."""
         if self.pending:
@@ -185,10 +198,8 @@ class Session:
 
     def snapshot(self, campaign: int, upto: int | None = None) -> Snapshot | None:
         """The newest saved state, or the newest up to an event."""
-        query = sa.select(snapshots.c.number, snapshots.c.state).where(snapshots.c.campaign == campaign)
-        if upto is not None:
-            query = query.where(snapshots.c.number <= upto)
-        row = self._connection.execute(query.order_by(snapshots.c.number.desc()).limit(1)).first()
+        given = {"campaign": campaign, "upto": MOST_EVENTS if upto is None else upto}
+        row = self._connection.execute(_SNAPSHOT, given).first()
         return None if row is None else Snapshot(row.number, chain.unsealed(row.state))
 
     def snapshot_numbers(self, campaign: int) -> list[int]:
@@ -235,7 +246,7 @@ class Session:
 
     def find_campaign(self, name: str) -> int | None:
         """A campaign's id; None where there is none of that name."""
-        found = self._connection.execute(sa.select(campaigns.c.id).where(campaigns.c.name == name)).scalar()
+        found = self._connection.execute(_CAMPAIGN_ID, {"name": name}).scalar()
         return None if found is None else int(found)
 
     def campaign_id(self, name: str) -> int:
