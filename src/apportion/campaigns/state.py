@@ -227,7 +227,7 @@ class CampaignState:
             policy = type(current)(**{**current.parameters, **changed})
         chosen, _ = choose_policy(policy, **given)
         if isinstance(policy, str):  # a policy that is given whole brings its own c
-            past_for(chosen, 1, c=given["c"])
+            past_for(chosen, len(names), c=given["c"])
         return chosen
 
     def change(self, changes: Mapping[str, Any]) -> None:
@@ -260,7 +260,7 @@ class CampaignState:
                 own.set_option(name, SETTINGS[name].check(changes[name]))
         held = {} if own.learns else {"b": own.given_b, "c": getattr(own.policy, "c", own.given_c)}
         b, c = (changes.get(name, held.get(name)) for name in ("b", "c"))
-        wanted_past = past_for(own.policy, 1, b=b, c=c)
+        wanted_past = past_for(own.policy, len(own.indices), b=b, c=c)
         if set(RECOUNTS) & set(changes) or (wanted_past.b, wanted_past.c) != own.exponents:
             wanted = {name: changes.get(name, getattr(own, name)) for name in RECOUNTS if name not in ("b", "c")}
             # A window and a half-life exclude each other: the one that is given now takes the other's place.
