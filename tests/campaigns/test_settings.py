@@ -8,6 +8,7 @@ import sys
 import typing
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import apportion as ap
@@ -158,3 +159,23 @@ def test_a_noise_level_per_arm_can_be_given_and_taken_back_where_the_law_is_lear
     assert not isinstance(campaign.change(sigma=None).sigma, dict)
     campaign.split()
     assert campaign.check(full=True).ok
+
+
+def test_a_change_that_changes_nothing_leaves_the_sums_as_they_were_written(sqlite):
+    rng = np.random.default_rng(4)
+    campaign = ap.Campaign.create(
+        "ads", ("a", "b", "c"), budget=0.01, policy="UCB", b=0.7, sigma=1, seed=1, db=sqlite
+    )
+    for _ in range(12):
+        for _ in range(3):  # totals so far, which replace each other
+            outcomes = dict(zip("abc", rng.normal(1.0, 0.5, 3).tolist()))
+            ticket = campaign.period or campaign.split().ticket
+            campaign.record(ticket, outcomes, dict.fromkeys("abc", 0.1), provisional=True, confirm=True)
+        campaign.split()
+        written = campaign.state()
+        for setting in ({"robust": False}, {"window": None}, {"half_life": None}, {"b": 0.7}):
+            events = campaign.version
+            campaign.change(**setting)
+            assert campaign.version == events
+            assert campaign.state() == written
+    assert campaign.check(full=True).exact
