@@ -160,6 +160,16 @@ def test_a_forecast_that_no_page_could_show_is_refused(source, sqlite, damage):
         restore_json(json.dumps(content), db=sqlite)
 
 
+def test_a_forecast_that_does_not_say_where_it_begins_is_shown(source, sqlite):
+    content = json.loads(export_json(source))
+    made = next(event for event in content["events"] if event["kind"] == "forecast")["payload"]
+    del made["first"]
+    made["calendar"] = [{**period, "date": None} for period in made["calendar"]]
+    restore_json(json.dumps(content), db=sqlite, name="again")
+    with TestClient(create_app(sqlite), base_url=HOST, client=HERE, follow_redirects=False) as client:
+        assert client.get("/campaigns/again/forecast", headers={"Accept": "text/html"}).status_code == 200
+
+
 def test_what_was_not_changed_is_restored(source, sqlite):
     campaign = restore_json(export_json(source), db=sqlite)
     assert campaign.state() == source.state()
