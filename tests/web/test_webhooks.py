@@ -272,10 +272,10 @@ def test_an_address_that_fails_does_not_keep_the_others_waiting(ads, db, receive
         (None, "`url` must be an address"),
     ],
 )
-def test_what_is_no_address_is_refused(sqlite, url, sentence):
+def test_what_is_no_address_is_refused(ads, db, url, sentence):
     with pytest.raises(ap.InvalidValue, match=sentence):
-        Webhooks(sqlite).create("ledger", url)
-    assert Webhooks(sqlite).list() == ()
+        Webhooks(db).create("ledger", url)
+    assert Webhooks(db).list() == ()
 
 
 def test_the_commands_of_webhooks(ads, db):

@@ -22,7 +22,7 @@ from sqlalchemy.exc import IntegrityError
 
 from apportion._common import validation
 from apportion.campaigns.events import now
-from apportion.campaigns.storage.address import Address, database_url, explained_errors
+from apportion.campaigns.storage.address import Address, database_url, explained_errors, require_exists
 from apportion.campaigns.storage.database import engine_for
 from apportion.campaigns.storage.schema import campaigns, deliveries, webhooks
 from apportion.campaigns.storage.session import Session
@@ -77,6 +77,7 @@ class Webhooks:
 
     def __init__(self, db: Address = None) -> None:
         self._url = database_url(db)
+        require_exists(self._url)
         engine_for(self._url)
 
     def create(
