@@ -122,6 +122,13 @@ def test_a_forecast_follows_its_calendar(told):
     assert "Returns stay as they are." in made.assumes
 
 
+@pytest.mark.parametrize("seed", [0.1, -1, "x", None])
+def test_a_seed_that_is_none_is_refused(told, seed):
+    with pytest.raises(ap.InvalidValue, match="`seed` must be a whole number"):
+        told.forecast(periods=1, seed=seed, **QUICK)
+    assert told.forecasts().forecasts == ()
+
+
 def test_a_learned_campaign_is_forecast_with_any_policy(sqlite):
     """Also with one that must be told the law, where what was learned bends."""
     campaign = play(ap.Campaign.create("auto", MEANS, budget=1000, db=sqlite, seed=1), periods=16)
