@@ -288,7 +288,7 @@ class Campaign(CampaignVerbs):
             raise
 
     def change(self, *, key: Key = None, **changes: Unpack[ChangedSettings]) -> Settings:
-        with self.transactions.write() as transaction:
+        def taken_in(transaction: Transaction) -> Settings:
             old = transaction.state.settings
             if transaction.done_before(key, "setting", settings=changes) is not None:
                 return old
@@ -300,6 +300,8 @@ class Campaign(CampaignVerbs):
             if payload is not None:
                 transaction.append("setting", payload, key=key)
             return transaction.state.settings
+
+        return self.transactions.write_prepared(taken_in)  # all outcomes may be counted again
 
     @contextmanager
     def together(self) -> Iterator[None]:

@@ -107,6 +107,8 @@ class Session:
         self._known_digest: tuple[int, int, str] | None = None  # of a campaign's event, found on the way
         self.pending: Sequence[Event] = ()
         """Events of the campaign that is being written, not yet in the database: reading events finds them, too."""
+        self._sorted: list[Event] = []  # those of them that are sorted by ticket
+        self._of_tickets: dict[int | None, list[Event]] = {}
 
     # Reading
 
@@ -153,8 +155,17 @@ class Session:
         query = query.where(events.c.number <= (MOST_EVENTS if upto is None else upto))
         found = [_event(row) for row in self._connection.execute(query.order_by(events.c.number))]
         if self.pending:
-            found += [event for event in self._pending(upto=upto) if event.ticket == ticket]
+            found += [event for event in self._pending_of(ticket) if upto is None or event.number <= upto]
         return found
+
+    def _pending_of(self, ticket: int) -> list[Event]:
+        """Those of one ticket: where an import is undone there are very many, and each ticket is asked for."""
+        if self._sorted and self._sorted[-1] not in self.pending[len(self._sorted) - 1 : len(self._sorted)]:
+            self._sorted, self._of_tickets = [], {}  # some were taken back
+        for event in self.pending[len(self._sorted) :]:
+            self._sorted.append(event)
+            self._of_tickets.setdefault(event.ticket, []).append(event)
+        return self._of_tickets.get(ticket, [])
 
     def events_of_tickets(self, campaign: int, first: int, last: int) -> list[Event]:
         """The events of a range of tickets, ticket by ticket, each in order."""
