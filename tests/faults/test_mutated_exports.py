@@ -86,7 +86,8 @@ def require_harmless(client, name):
     one = f"/api/v1/campaigns/{name}"
     for where in (f"/campaigns/{name}", f"/campaigns/{name}/report", one, f"{one}/history", f"{one}/events",
                   f"{one}/export?format=json", f"{one}/export?format=csv", f"{one}/beliefs/over-time",
-                  f"{one}/splits/1", f"/campaigns/{name}/forecast", f"{one}/forecasts", f"/campaigns/{name}/tickets/1"):  # fmt: skip
+                  f"{one}/splits/1", f"{one}/forecasts", f"/campaigns/{name}/forecast",
+                  f"/campaigns/{name}/tickets/1"):  # fmt: skip
         answer = client.get(where, headers={"Accept": "text/html" if where[:5] == "/camp" else "*/*"})
         assert answer.status_code < 500, (where, answer.text)
     assert client.get(f"{one}/check").json()["ok"]
@@ -156,7 +157,7 @@ def test_a_forecast_that_no_page_could_show_is_refused(source, sqlite, damage):
     else:
         for period in made["calendar"]:
             period["arms"][0]["arm"] = "else"
-    with pytest.raises(ap.IncompatibleState, match="its `prospects`|its `calendar`"):
+    with pytest.raises(ap.IncompatibleState, match=r"its `prospects`|its `calendar`"):
         restore_json(json.dumps(content), db=sqlite)
 
 

@@ -54,7 +54,9 @@ class Limits:
         self.growth = None if growth is None else validation.number("growth", growth, low=1.0)
         self.change = None if change is None else validation.number("change", change, above=0.0, high=1.0)
         self._largest = np.zeros(arms)
-        self._lost = np.zeros(arms, np.bool_)  # whose largest amount was taken back: it is found again when it is needed
+        self._lost = np.zeros(
+            arms, np.bool_
+        )  # whose largest amount was taken back: it is found again when it is needed
         self._previous = np.zeros(arms)
         self._watched = False
 

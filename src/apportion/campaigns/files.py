@@ -226,7 +226,7 @@ def _csv_parts(campaign: Campaign) -> Iterator[str]:
     yield _csv_text([HISTORY_COLUMNS])
     for first in range(1, campaign.period + 1, TICKETS_AT_ONCE):
         lines = campaign.history(first, first + TICKETS_AT_ONCE - 1)
-        yield _csv_text(map(_cell, _history_cells(line)) for line in lines)
+        yield _csv_text([*map(_cell, _history_cells(line))] for line in lines)
 
 
 _history_cells = operator.attrgetter(*HISTORY_COLUMNS)

@@ -73,7 +73,7 @@ class Checked(NamedTuple):
 def check_campaign(
     session: Session, campaign: int, status: Status, indices: Mapping[str, int], last: Checked | None
 ) -> Checked:
-    """The check as of a status. Of the tickets only those are read that something happened to since the `last` one."""
+    """The check as of a status. Of the tickets only those are read that changed since the `last` one."""
     first = first_ticket(status.period, len(indices))
     tickets = _tickets(session, campaign, range(first, status.period + 1), status.version, indices, last)
     seen = observations(indices, tickets, first)
@@ -114,10 +114,10 @@ def observations(indices: Mapping[str, int], tickets: Mapping[int, TicketRow], f
     """The outcomes that are known, by ticket and arm; and the amounts of the last split where some are not."""
     spent, advised, outcomes = (np.zeros((len(tickets), len(indices))) for _ in range(3))
     recorded = np.zeros(spent.shape, np.bool_)
-    for at, ticket in enumerate(tickets.values()):
+    for row, ticket in enumerate(tickets.values()):
         width = len(ticket.spent)
-        spent[at, :width], outcomes[at, :width], recorded[at, :width] = ticket[2:]
-        placed(ticket.in_split, indices, advised[at])
+        spent[row, :width], outcomes[row, :width], recorded[row, :width] = ticket[2:]
+        placed(ticket.in_split, indices, advised[row])
     names = np.array(list(indices), dtype=object)
     waiting: dict[str, float] = {}
     if tickets and ((spent[-1] > 0) & ~recorded[-1]).any():

@@ -59,8 +59,10 @@ def is_local(request: Request) -> bool:
 
     nginx as it is installed adds no header and sends its own Host, but speaks HTTP/1.0, as no browser does.
     """
-    if request.client is None or request.scope.get("http_version") == "1.0" or any(
-        name in _SIGNS_OF_A_PROXY or name.startswith(_BEGINNINGS_OF_A_PROXY) for name in request.headers
+    if (
+        request.client is None
+        or request.scope.get("http_version") == "1.0"
+        or any(name in _SIGNS_OF_A_PROXY or name.startswith(_BEGINNINGS_OF_A_PROXY) for name in request.headers)
     ):
         return False
     try:
