@@ -9,6 +9,7 @@ import pytest
 import apportion as ap
 from apportion.allocation import limits
 from apportion.allocation.allocator import Allocator
+from apportion.campaigns import creation
 from apportion.campaigns.files import export_json, export_log, restore_json, restore_log
 from apportion.campaigns.state import CampaignState
 from apportion.campaigns.storage.store import open_store
@@ -383,7 +384,11 @@ def test_what_takes_long_keeps_no_other_campaign_from_writing(ads, sqlite, tmp_p
     assert ads.undo_import().tickets == 2
     assert (ads.settings.half_life, other.period) == (10, 2)
     assert kinds(ads)[-4:] == ["cancelled", "cancelled", "arm", "undone"]
+    write_elsewhere_within(monkeypatch, creation, "event_rows", other)
+    copy = ads.clone("copy")
+    assert other.period == 3
     assert ads.check(full=True).exact
+    assert copy.check(full=True).exact
 
 
 def test_a_change_that_somebody_overtakes_is_made_on_what_they_left(ads, monkeypatch):
