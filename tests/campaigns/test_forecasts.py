@@ -10,6 +10,7 @@ from tests.campaigns.test_plan import MEANS, play
 
 import apportion as ap
 from apportion._common.tables import FileContent
+from apportion.campaigns import past_forecasts
 from apportion.campaigns.calendar import BudgetPeriod, as_typed, calendar_of, read_calendar, typed_calendar
 from apportion.campaigns.forecast import (
     ArmForecast,
@@ -283,3 +284,17 @@ def test_the_ranges_hold_nine_of_ten(sqlite):
         inside, compared = inside + found.inside, compared + found.compared
     assert compared == 5 * count
     assert 0.78 * compared <= inside < compared
+
+
+def test_what_came_is_read_piece_by_piece(told, monkeypatch):
+    monkeypatch.setattr(past_forecasts, "TICKETS_AT_ONCE", 2)
+    told.forecast(periods=5, **QUICK)
+    for _ in range(5):
+        spend(told, 1000)
+    asked, history = [], ap.Campaign.history
+    monkeypatch.setattr(ap.Campaign, "history", lambda self, *given: (asked.append(given), history(self, *given))[1])
+    found = told.forecasts()
+    assert all(last - first == 1 for first, last in asked)
+    monkeypatch.undo()
+    assert told.forecasts() == found
+    assert found.compared == 5
