@@ -54,6 +54,7 @@ class CampaignRow(NamedTuple):
 class Head(NamedTuple):
     """The last event of a campaign: its number and its digest, which no other campaign has."""
 
+    campaign: int
     number: int
     digest: str
 
@@ -121,7 +122,7 @@ class Session:
     def head(self, campaign: int) -> Head:
         """The number and the digest of the last event."""
         row = self._connection.execute(_HEAD, {"campaign": campaign}).first()
-        return Head(0, "") if row is None else Head(row.number, row.digest or "")
+        return Head(campaign, 0, "") if row is None else Head(campaign, row.number, row.digest or "")
 
     def last_number_and_moment(self, campaign: int, number: int) -> tuple[int, str | None]:
         """The number of the last event, and the moment of the one of that number; None where there is none."""
@@ -240,10 +241,10 @@ class Session:
         """The last event of each campaign, by name: in one question, with one look into the index for each."""
         own = events.c.campaign == campaigns.c.id
         last = sa.select(sa.func.max(events.c.number)).where(own).correlate(campaigns).scalar_subquery()
-        query = sa.select(campaigns.c.name, events.c.number, events.c.digest)
+        query = sa.select(campaigns.c.id, campaigns.c.name, events.c.number, events.c.digest)
         query = query.select_from(campaigns.outerjoin(events, own & (events.c.number == last)))
         found = self._connection.execute(query.where(campaigns.c.name.not_like(f"{DELETED}%")))
-        return {row.name: Head(row.number or 0, row.digest or "") for row in found}
+        return {row.name: Head(row.id, row.number or 0, row.digest or "") for row in found}
 
     def archived(self) -> set[int]:
         """The ids of the campaigns that are put away."""

@@ -154,8 +154,8 @@ class Webhooks:
             if not found:
                 return ()
             session = Session(connection)
-            heads = session.heads()  # in one question, however many campaigns there are
-            last = {row.id: (row.name, heads[row.name].number) for row in session.campaigns() if row.name in heads}
+            # In one question, however many campaigns there are.
+            last = {head.campaign: (name, head.number) for name, head in session.heads().items()}
             told = {(row.webhook, row.campaign): row for row in connection.execute(sa.select(deliveries))}
         moment, result = now(), []
         for webhook, secret in found:
