@@ -27,6 +27,12 @@ def test_auto_is_compared_by_default_and_learns_from_nothing():
     assert any("Auto begins without any knowledge; Thompson is told the law." in said for said in found.assumes)
 
 
+@pytest.mark.parametrize("seed", [0.1, -1])
+def test_a_seed_that_is_none_is_refused(seed):
+    with pytest.raises(ap.InvalidValue, match="`seed` must be a whole number"):
+        backtest(rows(6), **LAW, seed=seed)
+
+
 def test_an_arm_gets_nothing_before_it_was_there_and_no_more_than_it_ever_got():
     history = rows()
     setting = _setting_of(history, 1.0)

@@ -10,6 +10,7 @@ from tests.campaigns.test_plan import MEANS, play
 
 import apportion as ap
 from apportion._common.tables import FileContent
+from apportion.campaigns import past_forecasts
 from apportion.campaigns.calendar import BudgetPeriod, as_typed, calendar_of, read_calendar, typed_calendar
 from apportion.campaigns.forecast import (
     ArmForecast,
@@ -120,6 +121,13 @@ def test_a_forecast_follows_its_calendar(told):
     assert any(sentence.startswith("An even split: about") for sentence in made.sentences)
     assert made.policies[0].earned > made.policies[1].earned
     assert "Returns stay as they are." in made.assumes
+
+
+@pytest.mark.parametrize("seed", [0.1, -1, "x", None])
+def test_a_seed_that_is_none_is_refused(told, seed):
+    with pytest.raises(ap.InvalidValue, match="`seed` must be a whole number"):
+        told.forecast(periods=1, seed=seed, **QUICK)
+    assert told.forecasts().forecasts == ()
 
 
 def test_a_learned_campaign_is_forecast_with_any_policy(sqlite):
@@ -278,3 +286,17 @@ def test_the_ranges_hold_nine_of_ten(sqlite):
         inside, compared = inside + found.inside, compared + found.compared
     assert compared == 5 * count
     assert 0.78 * compared <= inside < compared
+
+
+def test_what_came_is_read_piece_by_piece(told, monkeypatch):
+    monkeypatch.setattr(past_forecasts, "TICKETS_AT_ONCE", 2)
+    told.forecast(periods=5, **QUICK)
+    for _ in range(5):
+        spend(told, 1000)
+    asked, history = [], ap.Campaign.history
+    monkeypatch.setattr(ap.Campaign, "history", lambda self, *given: (asked.append(given), history(self, *given))[1])
+    found = told.forecasts()
+    assert all(last - first == 1 for first, last in asked)
+    monkeypatch.undo()
+    assert told.forecasts() == found
+    assert found.compared == 5

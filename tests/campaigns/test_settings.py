@@ -8,6 +8,7 @@ import sys
 import typing
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import apportion as ap
@@ -141,3 +142,40 @@ def test_one_more_setting_in_a_copy_of_the_declaration_is_at_every_door(tmp_path
     assert done.returncode == 0, done.stderr
     doors = ["python", "events", "older_campaigns", "command_line", "http_and_pages", "reference"]
     assert done.stdout.split() == doors
+
+
+def test_a_noise_level_per_arm_can_be_given_and_taken_back_where_the_law_is_learned(sqlite):
+    campaign = ap.Campaign.create("ads", ("a", "b", "c"), budget=100, seed=1, db=sqlite)
+    for _ in range(8):
+        split = campaign.split()
+        campaign.record(split.ticket, {arm: 1.1 * amount for arm, amount in split.amounts.items() if amount > 0})
+    levels = {"a": 1.0, "b": 2.0, "c": 1.5}
+    assert campaign.change(sigma=levels).sigma == levels
+    campaign.add_arm("d", sigma=3.0)
+    assert campaign.change(policy="Auto").sigma == {**levels, "d": 3.0}
+    campaign.split()
+    assert campaign.forecast(periods=2, worlds=4, keep=False).calendar
+    assert campaign.check(full=True).ok
+    assert not isinstance(campaign.change(sigma=None).sigma, dict)
+    campaign.split()
+    assert campaign.check(full=True).ok
+
+
+def test_a_change_that_changes_nothing_leaves_the_sums_as_they_were_written(sqlite):
+    rng = np.random.default_rng(4)
+    campaign = ap.Campaign.create(
+        "ads", ("a", "b", "c"), budget=0.01, policy="UCB", b=0.7, sigma=1, seed=1, db=sqlite
+    )
+    for _ in range(12):
+        for _ in range(3):  # totals so far, which replace each other
+            outcomes = dict(zip("abc", rng.normal(1.0, 0.5, 3).tolist()))
+            ticket = campaign.period or campaign.split().ticket
+            campaign.record(ticket, outcomes, dict.fromkeys("abc", 0.1), provisional=True, confirm=True)
+        campaign.split()
+        written = campaign.state()
+        for setting in ({"robust": False}, {"window": None}, {"half_life": None}, {"b": 0.7}):
+            events = campaign.version
+            campaign.change(**setting)
+            assert campaign.version == events
+            assert campaign.state() == written
+    assert campaign.check(full=True).exact

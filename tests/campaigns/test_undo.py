@@ -1,12 +1,17 @@
 """What can be taken back, and a campaign as a whole: every undo is an event, and nothing is overwritten."""
 
 import math
+import threading
 
 import numpy as np
 import pytest
 
 import apportion as ap
+from apportion.allocation import limits
+from apportion.allocation.allocator import Allocator
+from apportion.campaigns import creation
 from apportion.campaigns.files import export_json, export_log, restore_json, restore_log
+from apportion.campaigns.state import CampaignState
 from apportion.campaigns.storage.store import open_store
 
 ARMS = ("search", "social")
@@ -365,3 +370,72 @@ def test_nothing_is_asked_where_little_was_seen_or_the_amount_explains_it(sqlite
         ads.record(ticket, {"radio": 1e9})
     with pytest.raises(ap.ApportionError, match="`confirm` must be"):
         ads.record(ticket, {"radio": 1.0}, confirm="yes")
+
+
+# Many tickets, and other campaigns
+
+
+def write_elsewhere_within(monkeypatch, kind, name, other):
+    """From now on, each time that method of `kind` begins, another thread writes to the other campaign."""
+    own, done = getattr(kind, name), []
+
+    def with_a_write(*given, **options):
+        if not done:
+            writer = threading.Thread(target=lambda: done.append(other.split().ticket), daemon=True)
+            writer.start()
+            writer.join(20.0)
+            assert done, f"the other campaign had to wait for {name}"
+        return own(*given, **options)
+
+    monkeypatch.setattr(kind, name, with_a_write)
+
+
+def test_what_takes_long_keeps_no_other_campaign_from_writing(ads, sqlite, tmp_path, monkeypatch):
+    file = tmp_path / "past.csv"
+    file.write_text(PAST)
+    other = begun(sqlite, "other")
+    ads.import_history(file, add_arms=True)
+    write_elsewhere_within(monkeypatch, Allocator, "recount", other)
+    ads.change(half_life=10)
+    write_elsewhere_within(monkeypatch, Allocator, "cancel", other)
+    assert ads.undo_import().tickets == 2
+    assert (ads.settings.half_life, other.period) == (10, 2)
+    assert kinds(ads)[-4:] == ["cancelled", "cancelled", "arm", "undone"]
+    write_elsewhere_within(monkeypatch, creation, "event_rows", other)
+    copy = ads.clone("copy")
+    assert other.period == 3
+    assert ads.check(full=True).exact
+    assert copy.check(full=True).exact
+
+
+def test_a_change_that_somebody_overtakes_is_made_on_what_they_left(ads, monkeypatch):
+    change_settings, overtaken = CampaignState.change_settings, []
+
+    def overtaking(state, changes):
+        if not overtaken:
+            overtaken.append(ads.name)
+            writer = threading.Thread(target=lambda: ads.change(growth=3.0), daemon=True)
+            writer.start()
+            writer.join(20.0)
+        return change_settings(state, changes)
+
+    monkeypatch.setattr(CampaignState, "change_settings", overtaking)
+    assert ads.change(half_life=10).growth == 3.0
+    assert [event.payload["changes"] for event in ads.events()[1:]] == [{"growth": 3.0}, {"half_life": 10.0}]
+    assert ads.check(full=True).exact
+
+
+def test_the_largest_amounts_are_looked_for_once_however_many_tickets_are_taken_back(ads, tmp_path, monkeypatch):
+    file = tmp_path / "past.csv"
+    rows = (f"2026-01-{day + 1:02},search,{100 - day},7\n2026-01-{day + 1:02},social,50,7\n" for day in range(30))
+    file.write_text("date,arm,amount,outcome\n" + "".join(rows))
+    ads.record(ads.split().ticket, {"search": 20.0, "social": 20.0})
+    ads.import_history(file)
+    looked, largest = [], limits._largest_amounts
+    monkeypatch.setattr(limits, "_largest_amounts", lambda *given: (looked.append(1), largest(*given))[1])
+    ads.undo_import()
+    ads.split()
+    assert len(looked) == 1
+    looked.clear()
+    assert ads.check(full=True).exact
+    assert len(looked) <= 2

@@ -42,6 +42,8 @@ def source(tmp_path):
     table.write_text("date,arm,amount,outcome\n2026-01-01,a,10,5\n2026-01-02,d,20,no data\n")
     campaign.import_history(table, add_arms=True)
     campaign.undo_import()
+    campaign.change(sigma={"a": 1, "b": 2, "c": 3, "d": 4}, rules=["a >= 10%"])
+    campaign.forecast(periods=2, worlds=4)
     campaign.archive()
     campaign.unarchive()
     campaign.rename("ads 2")
@@ -84,7 +86,8 @@ def require_harmless(client, name):
     one = f"/api/v1/campaigns/{name}"
     for where in (f"/campaigns/{name}", f"/campaigns/{name}/report", one, f"{one}/history", f"{one}/events",
                   f"{one}/export?format=json", f"{one}/export?format=csv", f"{one}/beliefs/over-time",
-                  f"{one}/splits/1"):  # fmt: skip
+                  f"{one}/splits/1", f"{one}/forecasts", f"/campaigns/{name}/forecast",
+                  f"/campaigns/{name}/tickets/1"):  # fmt: skip
         answer = client.get(where, headers={"Accept": "text/html" if where[:5] == "/camp" else "*/*"})
         assert answer.status_code < 500, (where, answer.text)
     assert client.get(f"{one}/check").json()["ok"]
@@ -141,6 +144,38 @@ def test_a_beginning_that_no_verb_would_take_is_refused(source, sqlite, path, va
     with pytest.raises(ap.IncompatibleState, match="at event 1: "):
         restore_json(json.dumps(content), db=sqlite)
     assert ap.Campaign.names(sqlite) == ()
+
+
+@pytest.mark.parametrize("damage", ["no policy", "an arm less", "an arm that is not there"])
+def test_a_forecast_that_no_page_could_show_is_refused(source, sqlite, damage):
+    content = json.loads(export_json(source))
+    made = next(event for event in content["events"] if event["kind"] == "forecast")["payload"]
+    if damage == "no policy":
+        made["prospects"] = []
+    elif damage == "an arm less":
+        made["calendar"][1]["arms"].pop()
+    else:
+        for period in made["calendar"]:
+            period["arms"][0]["arm"] = "else"
+    with pytest.raises(ap.IncompatibleState, match=r"its `prospects`|its `calendar`"):
+        restore_json(json.dumps(content), db=sqlite)
+
+
+def test_a_forecast_that_does_not_say_where_it_begins_is_shown(source, sqlite):
+    content = json.loads(export_json(source))
+    made = next(event for event in content["events"] if event["kind"] == "forecast")["payload"]
+    del made["first"]
+    made["calendar"] = [{**period, "date": None} for period in made["calendar"]]
+    restore_json(json.dumps(content), db=sqlite, name="again")
+    with TestClient(create_app(sqlite), base_url=HOST, client=HERE, follow_redirects=False) as client:
+        assert client.get("/campaigns/again/forecast", headers={"Accept": "text/html"}).status_code == 200
+
+
+def test_what_was_not_changed_is_restored(source, sqlite):
+    campaign = restore_json(export_json(source), db=sqlite)
+    assert campaign.state() == source.state()
+    assert campaign.forecasts() == source.forecasts()
+    assert campaign.check(full=True).ok
 
 
 @pytest.mark.parametrize("name", ["budget", "unit", "assumed"])

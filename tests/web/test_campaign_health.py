@@ -11,7 +11,7 @@ from tests.cli.commands import run
 
 import apportion as ap
 from apportion._common.tables import FileContent
-from apportion.campaigns.health import first_ticket
+from apportion.campaigns.health import TicketRow, first_ticket
 from apportion.campaigns.report import campaign_page
 from apportion.campaigns.tables import status_rows
 from apportion.client import rebuild
@@ -197,6 +197,55 @@ def test_too_many_arms_are_not_read():
     assert first_ticket(30, 3) == 1
 
 
+def test_a_check_goes_on_from_the_last_one_and_finds_what_one_from_the_beginning_finds(bent, sqlite, monkeypatch):
+    bent.status()
+    read = []
+    of = TicketRow.of.__func__
+    monkeypatch.setattr(
+        TicketRow, "of", classmethod(lambda cls, number, *rest: (read.append(number), of(cls, number, *rest))[1])
+    )
+    first = bent.split()
+    given, spent = {"search": 290.0, "social": 280.0}, dict.fromkeys(ARMS, 200.0)
+
+    def last_month():
+        with bent.together():
+            for day in range(12):
+                made = bent.split()
+                bent.record(made.ticket, {arm: 40.0 + day for arm, amount in made.amounts.items() if amount > 0})
+
+    steps = [
+        lambda: bent.record(first.ticket, given, spent, confirm=True, provisional=True),
+        lambda: bent.record(first.ticket, {**given, "social": 270.0}, confirm=True),
+        lambda: bent.amend(3, {"search": 90.0}, {"search": 11.0}, confirm=True),
+        lambda: bent.add_arm("radio"),
+        lambda: bent.cancel(bent.split().ticket),
+        last_month,
+        lambda: bent.undo_import(),
+    ]  # fmt: skip
+    for step in steps:
+        bent.status()
+        read.clear()
+        step()
+        found = bent.status().health
+        assert bent.transactions.shared.checked.version == bent.version
+        again = len(read)
+        bent.transactions.shared.checked = None
+        assert bent.status().health == found
+        assert again < 14 or step is steps[-1]
+
+
+def test_a_check_does_not_go_on_from_that_of_another_database(sqlite):
+    campaign = ap.Campaign.create("ads", ARMS, budget=400, policy="Odds", b=0.5, sigma=1, db=sqlite)
+    with campaign.together():
+        for day in range(30):
+            spent = dict.fromkeys(ARMS, 200.0)
+            campaign.record(campaign.split().ticket, {"search": 300.0 + day, "social": 200.0 - day}, spent)
+    found = campaign.status().health
+    other = campaign.transactions.shared.checked._replace(version=campaign.version - 1, tickets={}, digest="another")
+    campaign.transactions.shared.checked = other
+    assert campaign.status().health == found
+
+
 def test_it_takes_milliseconds(sqlite):
     """300 periods of 8 arms: 32 ms of one core, measured; the bar is wide, as machines are shared."""
     rng = np.random.default_rng(1)
@@ -211,7 +260,7 @@ def test_it_takes_milliseconds(sqlite):
     campaign.status()
     taken = []
     for _ in range(3):
-        campaign.transactions.shared.health = None
+        campaign.transactions.shared.checked = None
         start = time.process_time()
         campaign.status()
         taken.append(time.process_time() - start)

@@ -241,7 +241,8 @@ def routes_of(routers):
 
 
 def test_every_door_to_a_heavy_read_has_the_limit():
-    doors = {"check", "export", "export.csv", "export.json", "report", "over-time", "plan", "data"}
+    doors = {"check", "export", "export.csv", "export.json", "report", "over-time", "plan", "data", "forecast",
+             "forecasts"}  # fmt: skip
     found = {
         route.path: {each.call for each in route.dependant.dependencies}
         for route in routes_of((*api.ROUTERS, *pages.ROUTERS))

@@ -338,3 +338,14 @@ def test_without_tokens_what_a_proxy_passes_on_is_not_local(client, header):
     assert client.get(LIST, headers={header: "127.0.0.1"}).status_code == 401
     body = {"name": "x", "arms": ["a", "b"], "budget": 1}
     assert client.post(LIST, json=body, headers={header: "203.0.113.7"}).status_code == 401
+
+
+def test_without_tokens_what_comes_by_http_1_0_is_not_local(app):
+    from starlette.testclient import TestClient
+
+    async def passed_on(scope, receive, send):
+        await app({**scope, "http_version": "1.0"} if scope["type"] == "http" else scope, receive, send)
+
+    proxy = TestClient(passed_on, base_url="http://127.0.0.1:8000", client=("127.0.0.1", 4711))
+    assert proxy.get(LIST).status_code == 401
+    assert proxy.post(LIST, json={"name": "x", "arms": ["a", "b"], "budget": 1}).status_code == 401

@@ -8,12 +8,15 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+import sqlalchemy as sa
 from standardwebhooks.webhooks import Webhook as Verifier
 from tests.cli.commands import run
 from tests.web.running import service, until
 
 import apportion as ap
 from apportion.campaigns.storage import webhooks as storage
+from apportion.campaigns.storage.address import database_url
+from apportion.campaigns.storage.database import engine_for
 from apportion.campaigns.storage.webhooks import Webhooks
 from apportion.web import webhooks
 from apportion.web.webhooks import NotTaken, Sender, checked_address
@@ -136,6 +139,36 @@ def test_two_workers_do_not_tell_the_same(ads, db, receiver):
     assert not Webhooks(db).claim(new, 60.0)
 
 
+def test_what_is_due_is_found_in_as_many_questions_however_many_campaigns_there_are(ads, db, receiver):
+    Webhooks(db).create("ledger", receiver.url, internal=True)
+    asked = []
+    engine = engine_for(database_url(db))
+    sa.event.listen(engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+    Webhooks(db).due()
+    once = len(asked)
+    for number in range(5):
+        ap.Campaign.create(f"more {number}", ("a", "b"), budget=1, db=db)
+    asked.clear()
+    assert len(Webhooks(db).due()) == 5
+    assert len(asked) == once
+
+
+def test_a_campaign_that_is_damaged_keeps_no_other_from_being_told(ads, db, receiver, monkeypatch):
+    known = Webhooks(db)
+    known.create("ledger", receiver.url, topics=("split", "health"), internal=True)
+    other = ap.Campaign.create("other", ("a", "b"), budget=1, db=db)
+    ads.split()
+    other.split()
+
+    def status(campaign, **_):
+        raise KeyError(campaign.name)
+
+    monkeypatch.setattr(ap.Campaign, "status", status)
+    Sender(db).deliver()
+    assert {message["campaign"] for message in receiver.messages} == {"ads", "other"}
+    assert all(row.error for row in known.deliveries())
+
+
 def test_a_change_of_health_is_told_once(ads, db, receiver):
     Webhooks(db).create("ledger", receiver.url, topics=("health",), internal=True)
     sender = Sender(db)
@@ -239,10 +272,10 @@ def test_an_address_that_fails_does_not_keep_the_others_waiting(ads, db, receive
         (None, "`url` must be an address"),
     ],
 )
-def test_what_is_no_address_is_refused(sqlite, url, sentence):
+def test_what_is_no_address_is_refused(ads, db, url, sentence):
     with pytest.raises(ap.InvalidValue, match=sentence):
-        Webhooks(sqlite).create("ledger", url)
-    assert Webhooks(sqlite).list() == ()
+        Webhooks(db).create("ledger", url)
+    assert Webhooks(db).list() == ()
 
 
 def test_the_commands_of_webhooks(ads, db):

@@ -142,7 +142,8 @@ def plain(value: float) -> str:
     ('2.5', '2.1250')
     """
     text = repr(float(value))
-    return text if len(readings(text)) < 2 else text + "0"
+    # Only before the last three digits can its point be taken for one that groups thousands.
+    return text if text[-4:-3] != "." or len(readings(text)) < 2 else text + "0"
 
 
 def number(typed: str, what: str) -> float:

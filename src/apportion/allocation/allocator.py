@@ -334,7 +334,7 @@ class Allocator:
         if validation.flag("provisional", provisional):
             refuse_missing(update, self._arms.names)
         must_agree(held, update, self._arms.names)
-        self._limits.observe(held, update, self._tickets)
+        self._limits.observe(held, update)
         changed = (update.outcomes != held.outcomes) | (update.amounts != held.amounts)
         replaced = held.provisional & changed
         if replaced.any():
@@ -353,7 +353,7 @@ class Allocator:
         if missing.any():
             name = self._arms.names[int(missing.argmax())]
             raise Conflict(f"Ticket {ticket} has no outcome for '{name}' yet: there is nothing to amend.")
-        self._limits.observe(held, update, self._tickets)
+        self._limits.observe(held, update)
         old, new = (np.where(touched, values, math.nan) for values in (held.outcomes, update.outcomes))
         self._past.revert(self._wide(held.amounts), self._gain(old), held.number)
         self._take_in(held, update, new)

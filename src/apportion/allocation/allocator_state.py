@@ -58,7 +58,8 @@ def to_json(allocator: Allocator) -> str:
         "even_share": allocator._even_share,
         "tickets": allocator._tickets.to_dict(),
     }
-    limits = allocator._allowed.limits.to_dict()
+    allocator._limits.find_lost(allocator._tickets)
+    limits = allocator._limits.to_dict()
     if limits:
         state["limits"] = limits
     if allocator.rules:

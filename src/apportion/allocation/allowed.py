@@ -93,6 +93,7 @@ class Allowed:
 
     def _fitted(self, wanted: Floats, budget: float, active: Any) -> Fitted:
         names, low, high = self.arms.bounds(active)
+        self.limits.find_lost(self._tickets)
         limited = self.limits.shares(budget, active, low, high)
         rules = change = None
         if self.rules:

@@ -54,13 +54,16 @@ class Limits:
         self.growth = None if growth is None else validation.number("growth", growth, low=1.0)
         self.change = None if change is None else validation.number("change", change, above=0.0, high=1.0)
         self._largest = np.zeros(arms)
+        self._lost = np.zeros(
+            arms, np.bool_
+        )  # whose largest amount was taken back: it is found again when it is needed
         self._previous = np.zeros(arms)
         self._watched = False
 
     def set_option(self, name: str, value: float | None, tickets: TicketStore) -> None:
         """Another `growth` or `change`, checked by the caller. What was not kept so far is read from the tickets."""
         if name == "growth" and self.growth is None and value is not None:
-            self._largest = _largest_amounts(tickets, len(self._largest))
+            self._lost[:] = True
         elif name == "change" and self.change is None and not self._watched and value is not None:
             self._previous = _last_shares(tickets, len(self._previous))
         setattr(self, name, value)
@@ -78,6 +81,7 @@ class Limits:
     def add_arm(self) -> None:
         """One arm more, for which nothing was tried."""
         self._largest, self._previous = np.append(self._largest, 0.0), np.append(self._previous, 0.0)
+        self._lost = np.append(self._lost, False)
 
     # What happens
 
@@ -85,36 +89,44 @@ class Limits:
         """Take in the shares of a split, of all arms there ever were."""
         self._previous = shares
 
-    def observe(self, ticket: Ticket, update: OutcomeUpdate, tickets: TicketStore) -> None:
+    def observe(self, ticket: Ticket, update: OutcomeUpdate) -> None:
         """Take in outcomes that a ticket is about to hold, in place of those it holds.
 
-        A correction may lower the largest amount of an arm. It is then found again among the tickets at hand: all of
-        a campaign's; of those in memory the open ones and the last of the completed. What is forgotten does not
-        count, so the limit may be narrower than it could be, never wider.
+        A correction may lower the largest amount of an arm: it is lost then, until somebody asks.
         """
         if self.growth is None:
             return
         count = len(ticket.amounts)
         before = np.where(ticket.recorded & ~np.isnan(ticket.outcomes), ticket.amounts, 0.0)
         now = np.where((ticket.recorded | update.named) & ~np.isnan(update.outcomes), update.amounts, 0.0)
-        largest = self._largest.copy()
-        lost = np.flatnonzero((now < before) & (before == largest[:count]))
-        if lost.size:
-            largest[lost] = _largest_amounts(tickets, len(largest), besides=ticket.number)[lost]
+        largest, lost = self._largest.copy(), self._lost.copy()
+        lost[:count] |= (now < before) & (before == largest[:count])
         largest[:count] = np.maximum(largest[:count], now)
-        self._largest = largest
+        self._largest, self._lost = largest, lost
 
     def cancel(self, ticket: Ticket, tickets: TicketStore) -> None:
         """Take back a ticket, which is counted as cancelled already: the split before it is the last one, then."""
         nothing = np.full(len(ticket.amounts), np.nan)
-        self.observe(ticket, OutcomeUpdate(ticket.recorded, nothing, np.zeros(len(nothing))), tickets)
+        self.observe(ticket, OutcomeUpdate(ticket.recorded, nothing, np.zeros(len(nothing))))
         if (self.change is not None or self._watched) and ticket.number > last_kept(tickets):
             self._previous = _last_shares(tickets, len(self._previous))
+
+    def find_lost(self, tickets: TicketStore) -> None:
+        """Find again the largest amounts that were taken back, among the tickets at hand.
+
+        Those are all of a campaign's; of those in memory the open ones and the last of the completed. What is
+        forgotten does not count, so the limit may be narrower than it could be, never wider. It is done before a
+        split and before the state is written down, once for however many tickets were cancelled since.
+        """
+        if self.growth is not None and self._lost.any():
+            found = _largest_amounts(tickets, len(self._largest))
+            self._largest = np.where(self._lost, found, self._largest)
+            self._lost = np.zeros_like(self._lost)
 
     # What follows
 
     def shares(self, budget: float, active: Any, low: Floats | None, high: Floats | None) -> LimitedShares | None:
-        """The range of the share of each arm that takes part; None where there is no limit. Changes nothing."""
+        """The range of the share of each arm that takes part; None where there is no limit."""
         if self.growth is None and self.change is None:
             return None
         largest = self._largest if active is None else self._largest[active]
@@ -187,14 +199,13 @@ def _around(previous: Floats, change: float, low: Floats, high: Floats) -> tuple
     return *bounds(wide), wide
 
 
-def _largest_amounts(tickets: TicketStore, arms: int, besides: int = 0) -> Floats:
-    """The largest amount of each arm that brought an outcome, over the tickets at hand but one."""
+def _largest_amounts(tickets: TicketStore, arms: int) -> Floats:
+    """The largest amount of each arm that brought an outcome, over the tickets at hand."""
     largest = np.zeros(arms)
     for ticket in tickets.at_hand():
-        if ticket.number != besides:
-            counts = ticket.recorded & ~np.isnan(ticket.outcomes)
-            part = largest[: len(counts)]
-            np.maximum(part, np.where(counts, ticket.amounts, 0.0), out=part)
+        counts = ticket.recorded & ~np.isnan(ticket.outcomes)
+        part = largest[: len(counts)]
+        np.maximum(part, np.where(counts, ticket.amounts, 0.0), out=part)
     return largest
 
 

@@ -90,6 +90,7 @@ def backtest(
     sums = past.sums()
     with np.errstate(divide="ignore", invalid="ignore"):
         means, spread = sums.score / sums.information, noise / np.sqrt(sums.information)
+    seed = validation.whole("seed", seed, low=0)
     truths = _draw(means, spread, validation.whole("worlds", worlds, low=1), seed)
     sign = -1.0 if minimise else 1.0  # a world returns what is to be made large
     best = np.array([_best_values(setting, sign * truth, law.c) for truth in truths])

@@ -288,7 +288,7 @@ class Campaign(CampaignVerbs):
             raise
 
     def change(self, *, key: Key = None, **changes: Unpack[ChangedSettings]) -> Settings:
-        with self.transactions.write() as transaction:
+        def taken_in(transaction: Transaction) -> Settings:
             old = transaction.state.settings
             if transaction.done_before(key, "setting", settings=changes) is not None:
                 return old
@@ -300,6 +300,8 @@ class Campaign(CampaignVerbs):
             if payload is not None:
                 transaction.append("setting", payload, key=key)
             return transaction.state.settings
+
+        return self.transactions.write_prepared(taken_in)  # all outcomes may be counted again
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -442,20 +444,18 @@ class Campaign(CampaignVerbs):
 
     def _health(self, status: Status, indices: dict[str, int]) -> Health:
         """Worked out once after each event, and outside of the lock: others need not wait for it."""
-        from apportion.campaigns.health import campaign_health, first_ticket
+        from apportion.campaigns.health import check_campaign
 
         shared = self.transactions.shared
-        if shared.health is not None and shared.health[0] == status.version:
-            return shared.health[1]
-        first = first_ticket(status.period, len(indices))
+        last = shared.checked
+        if last is not None and last.version == status.version:
+            return last.health
         with self.transactions.reading() as session:
-            events = session.events_of_tickets(self._id, first, status.period)
             settled = not session.pending and session.last_number(self._id) >= status.version
-        events = [event for event in events if event.number <= status.version]
-        found = campaign_health(self.name, status.settings, status.beliefs.learned, indices, events, first)
+            found = check_campaign(session, self._id, status, indices, last if settled else None)
         if settled:
-            shared.health = (status.version, found)
-        return found
+            shared.checked = found
+        return found.health
 
     def history(self, first: int | None = None, last: int | None = None) -> History:
         low = 1 if first is None else min(validation.whole("first", first, low=1), MOST)

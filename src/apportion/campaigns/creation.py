@@ -19,6 +19,7 @@ from apportion.campaigns.bounds import shares_of
 from apportion.campaigns.events import DAMAGE, Event, new_event
 from apportion.campaigns.settings import SETTINGS
 from apportion.campaigns.state import ALLOCATOR_SETTINGS, CampaignState, resolution_of
+from apportion.campaigns.storage.session import event_rows
 from apportion.campaigns.storage.store import Store
 from apportion.errors import ApportionError, IncompatibleState
 from apportion.policies.registry import choose_policy
@@ -104,10 +105,13 @@ def add_campaign(store: Store, name: str, events: list[Event], outside: EventChe
         payload = {"name": title, "old": state.name}
         events = [*events, new_event(state.number + 1, "renamed", payload)]
         state.apply(events[-1])
+    rows, snapshot = event_rows(0, "", events), state.snapshot()  # before anybody has to wait
     with store.writing() as session:
         identity = session.add_campaign(title, events[0].at)
-        session.append(identity, events)
-        session.save_snapshot(identity, state.number, state.snapshot())
+        for row in rows:
+            row["campaign"] = identity
+        session.append(identity, events, rows)
+        session.save_snapshot(identity, state.number, snapshot)
     return identity
 
 

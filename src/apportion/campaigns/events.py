@@ -150,7 +150,8 @@ def record(fields: dict[str, Field]) -> Check:
 
 
 def _sigma(name: str, value: Any) -> None:
-    (listed(number(0.0)) if isinstance(value, list) else number(0.0))(name, value)
+    kinds: dict[type, Check] = {list: listed(number(0.0)), dict: by_arm(number(0.0))}
+    kinds.get(type(value), number(0.0))(name, value)
 
 
 def _pulls(name: str, value: Any) -> None:

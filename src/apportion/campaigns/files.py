@@ -4,6 +4,7 @@ import csv
 import io
 import itertools
 import json
+import operator
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,6 @@ from apportion._common.tables import harmless, unescaped
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.creation import add_campaign
 from apportion.campaigns.events import DAMAGE, Event, require_sound
-from apportion.campaigns.history import Line
 from apportion.campaigns.restoring import Restoring
 from apportion.campaigns.storage.address import Address
 from apportion.campaigns.storage.store import open_store
@@ -160,19 +160,20 @@ def _log_parts(campaign: Campaign) -> Iterator[str]:
         outcomes, amounts = rest.pop("outcomes", None), rest.pop("amounts", None)
         rest["has"] = [name for name, given in (("outcomes", outcomes), ("amounts", amounts)) if given is not None]
         names: list[str] = list(dict.fromkeys((*(outcomes or ()), *(amounts or ())))) or [""]
-        details = json.dumps(rest, allow_nan=False)
+        head = _harmless(event.number, event.at, event.kind, event.ticket, event.key)
+        last = _harmless(json.dumps(rest, allow_nan=False), event.actor, event.request)
         for name in names:
             amount = repr(amounts[name]) if amounts and name in amounts else ""
             outcome = ""
             if outcomes and name in outcomes:
                 outcome = NO_DATA if outcomes[name] is None else repr(outcomes[name])
-            head = (event.number, event.at, event.kind, "" if event.ticket is None else event.ticket, event.key or "")
-            who = (event.actor or "", event.request or "") if details else ("", "")
-            texts = ((*head, name), (details, *who))
-            first, last = ([harmless(each) if isinstance(each, str) else each for each in text] for text in texts)
-            rows.append((*first, amount, outcome, *last))
-            details = ""
+            rows.append((*head, harmless(name), amount, outcome, *last))
+            last = ("", "", "")
         yield _csv_text(rows)
+
+
+def _harmless(*cells: Any) -> tuple[Any, ...]:
+    return tuple("" if cell is None else harmless(cell) if isinstance(cell, str) else cell for cell in cells)
 
 
 def _csv_text(rows: Iterable[Sequence[Any]]) -> str:
@@ -229,11 +230,21 @@ def _csv_parts(campaign: Campaign) -> Iterator[str]:
     yield _csv_text([HISTORY_COLUMNS])
     for first in range(1, campaign.period + 1, TICKETS_AT_ONCE):
         lines = campaign.history(first, first + TICKETS_AT_ONCE - 1)
-        yield _csv_text([_cell(line, column) for column in HISTORY_COLUMNS] for line in lines)
+        yield _csv_text([*map(_cell, _history_cells(line))] for line in lines)
 
 
-def _cell(line: Line, column: str) -> str:
-    value = getattr(line, "spent" if column == "amount" and line.amount > 0.0 else column)
+_values_of = operator.attrgetter(*HISTORY_COLUMNS)
+_AMOUNT = HISTORY_COLUMNS.index("amount")
+
+
+def _history_cells(line: Line) -> list[str | float | None]:
+    values = [*_values_of(line)]
+    if line.amount > 0.0:
+        values[_AMOUNT] = line.spent
+    return values
+
+
+def _cell(value: str | float | None) -> str:
     if isinstance(value, float):
         return parsing.plain(value)  # whatever else is in the file, it is read back as it was
     return harmless(value) if isinstance(value, str) else "" if value is None else str(value)

@@ -145,7 +145,7 @@ def forecast(
     campaign's own by default, is the one whose splits are told. Futures move as the past was seen to move. Nothing is
     changed.
     """
-    draws = validation.whole("worlds", worlds, low=1)
+    draws, seed = validation.whole("worlds", worlds, low=1), validation.whole("seed", seed, low=0)
     settings = campaign.settings
     calendar = calendar_of(budgets, periods, settings.budget)
     law = believed_law(campaign, "a forecast")

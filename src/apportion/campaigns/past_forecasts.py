@@ -8,7 +8,7 @@ result is there and what was spent is within a tenth of the budget that was fore
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apportion._common.dates import parse_date
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from apportion.campaigns.campaign import Campaign
     from apportion.campaigns.history import Line
 
+TICKETS_AT_ONCE = 200  # so many are in memory with all their arms
 SAME_BUDGET = 0.1  # spending that is off the budget by no more than this part of it is what was foreseen
 FEW = 10  # a share of fewer periods than this says little
 
@@ -125,7 +126,7 @@ def past_forecasts(campaign: Campaign) -> PastForecasts:
         with intact(event.number):
             kept.append((event, Forecast.from_payload(event.payload)))
     first = min((made.first or 1 for _, made in kept), default=1)
-    came = _came(campaign.history(first)) if kept else {}
+    came = _came(campaign, first) if kept else {}
     found = []
     for event, made in kept:
         tickets = [ticket for ticket in came if ticket >= (made.first or 1)]
@@ -159,11 +160,18 @@ class _Came(NamedTuple):
     returned: float | None
 
 
-def _came(lines: Iterable[Line]) -> dict[int, _Came]:
-    """What came of each split that was not cancelled, by ticket."""
-    by_ticket: dict[int, list[Line]] = {}
-    for line in lines:
-        by_ticket.setdefault(line.ticket, []).append(line)
+def _came(campaign: Campaign, first: int) -> dict[int, _Came]:
+    """What came of each split from one on that was not cancelled, by ticket; read piece by piece."""
+    found: dict[int, _Came] = {}
+    for start in range(first, campaign.period + 1, TICKETS_AT_ONCE):
+        by_ticket: dict[int, list[Line]] = {}
+        for line in campaign.history(start, start + TICKETS_AT_ONCE - 1):
+            by_ticket.setdefault(line.ticket, []).append(line)
+        found |= _came_of(by_ticket)
+    return found
+
+
+def _came_of(by_ticket: Mapping[int, list[Line]]) -> dict[int, _Came]:
     found = {}
     for ticket, own in by_ticket.items():
         if all(line.state == "cancelled" for line in own):

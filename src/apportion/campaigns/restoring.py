@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from apportion._common import validation
@@ -60,6 +61,8 @@ class Restoring:
                 raise IncompatibleState(f"event {validation.shown(number)} is no import.")
         elif event.kind == "renamed":
             campaign_name(payload["name"])
+        elif event.kind == "forecast":
+            _require_forecast(payload, allocator.indices)
 
     def finish(self, state: CampaignState, events: list[Event]) -> None:
         """Ask of the campaign what every page asks: what fails there would fail for good."""
@@ -77,6 +80,15 @@ class Restoring:
         except ApportionError:  # every arm is paused, say
             return
         state.allocator.explain(decision)
+
+
+def _require_forecast(payload: dict[str, Any], known: Mapping[str, int]) -> None:
+    """Refuse a forecast without a policy, and one whose periods are not all of the same arms of the campaign."""
+    if not payload["prospects"]:
+        raise IncompatibleState("its `prospects` are of no policy.")
+    listed = {tuple(arm["arm"] for arm in period.get("arms", ())) for period in payload.get("calendar", ())}
+    if len(listed) > 1 or not set().union(*listed) <= known.keys():
+        raise IncompatibleState("the periods of its `calendar` must be of the same arms, those of the campaign.")
 
 
 def _require_creation(payload: dict[str, Any]) -> None:

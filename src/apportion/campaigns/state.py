@@ -195,12 +195,13 @@ class CampaignState:
 
     def change_settings(self, changes: Mapping[str, Any]) -> dict[str, Any] | None:
         """Take in settings as a person gives them; the payload of the event, or None where nothing changed."""
-        old, policy_before = self.settings, self.allocator.policy.to_state()
+        old, policy_before, before = self.settings, self.allocator.policy.to_state(), self._saved()
         wanted = dict(changes)
         if {"policy", "c", *NOISE} & set(wanted):
             wanted["policy"] = self._policy_for(wanted, old).to_state()
         self.change(wanted)
         if self.settings == old and self.allocator.policy.to_state() == policy_before:
+            self._go_back(before)  # sums that were counted anew may be written otherwise, and no event says so
             return None
         own = self.allocator
         # As they were taken in: plain numbers for the log, whatever kind of number was given.
@@ -227,19 +228,26 @@ class CampaignState:
             policy = type(current)(**{**current.parameters, **changed})
         chosen, _ = choose_policy(policy, **given)
         if isinstance(policy, str):  # a policy that is given whole brings its own c
-            past_for(chosen, 1, c=given["c"])
+            past_for(chosen, len(names), c=given["c"])
         return chosen
 
     def change(self, changes: Mapping[str, Any]) -> None:
         """Take in changed settings, all of them or none."""
-        before, settings = self.text(), dict(self._settings)
+        before = self._saved()
         try:
             self._change(changes)
         except Exception:
-            restored = CampaignState.from_text(before, self.number)
-            restored.tickets.fetch = self._fetch
-            self.allocator, self.tickets, self._settings = restored.allocator, restored.tickets, settings
+            self._go_back(before)
             raise
+
+    def _saved(self) -> tuple[str, dict[str, Any]]:
+        return self.text(), dict(self._settings)
+
+    def _go_back(self, saved: tuple[str, dict[str, Any]]) -> None:
+        """Be again as it was when that was saved."""
+        restored = CampaignState.from_text(saved[0], self.number)
+        restored.tickets.fetch = self._fetch
+        self.allocator, self.tickets, self._settings = restored.allocator, restored.tickets, saved[1]
 
     def _change(self, changes: Mapping[str, Any]) -> None:
         own = self.allocator
@@ -260,7 +268,7 @@ class CampaignState:
                 own.set_option(name, SETTINGS[name].check(changes[name]))
         held = {} if own.learns else {"b": own.given_b, "c": getattr(own.policy, "c", own.given_c)}
         b, c = (changes.get(name, held.get(name)) for name in ("b", "c"))
-        wanted_past = past_for(own.policy, 1, b=b, c=c)
+        wanted_past = past_for(own.policy, len(own.indices), b=b, c=c)
         if set(RECOUNTS) & set(changes) or (wanted_past.b, wanted_past.c) != own.exponents:
             wanted = {name: changes.get(name, getattr(own, name)) for name in RECOUNTS if name not in ("b", "c")}
             # A window and a half-life exclude each other: the one that is given now takes the other's place.

@@ -28,7 +28,7 @@ from apportion.errors import ApportionError, ChangedSince, Conflict, Incompatibl
 from apportion.policies import Policy
 
 if TYPE_CHECKING:
-    from apportion.inference.health.findings import Health
+    from apportion.campaigns.health import Checked
 
 T = TypeVar("T")
 
@@ -55,8 +55,8 @@ class SharedState:
         self.lock = threading.RLock()
         self.state: CampaignState | None = None
         self.pending: Latch | None = None
-        self.health: tuple[int, Health] | None = None
-        """The last health check, after so many events."""
+        self.checked: Checked | None = None
+        """The last health check."""
 
         self.deleted = False
         """Whether the campaign was found to be deleted."""
@@ -306,7 +306,7 @@ class Transactions:
         if state is not None:
             last, at = session.last_number_and_moment(self.campaign, state.number)
             if at is None or state.at not in (at, None):
-                state = None  # the database went back: another copy was put in its place
+                state = shared.checked = None  # the database went back: another copy was put in its place
             else:
                 state.at = at
         if state is None:

@@ -83,7 +83,8 @@ def import_records(campaign: Campaign) -> tuple[ImportRecord, ...]:
 def undo_import(campaign: Campaign, event: int | None, key: str | None) -> UndoneImport:
     """Take back all that an import brought: its tickets, and the arms that it added, where nothing else used them."""
     wanted = None if event is None else validation.whole("event", event, low=1)
-    with campaign.transactions.write() as transaction:
+
+    def take_back(transaction: Transaction) -> UndoneImport:
         known = transaction.done_before(key, "undone", event=wanted)
         if known is not None:
             return _undone(known)
@@ -91,7 +92,7 @@ def undo_import(campaign: Campaign, event: int | None, key: str | None) -> Undon
         splits = transaction.session.events_of_kind(campaign.transactions.campaign, "split")
         brought = [split for split in splits if split.number < own.number and split.payload.get("source") == "import"]
         brought = brought[len(brought) - own.payload["tickets"] :]
-        numbers = [split.ticket for split in brought if split.ticket is not None]
+        numbers = {split.ticket: None for split in brought if split.ticket is not None}
         for number in numbers:
             if number not in transaction.state.tickets.cancelled:
                 transaction.state.allocator.cancel(number)
@@ -111,6 +112,8 @@ def undo_import(campaign: Campaign, event: int | None, key: str | None) -> Undon
                     removed.append(arm)
         payload = {"event": own.number, "file": own.payload["file"], "tickets": len(numbers), "arms_removed": removed}
         return _undone(transaction.append("undone", payload, key=key))
+
+    return campaign.transactions.write_prepared(take_back)
 
 
 def _undone(event: Event) -> UndoneImport:

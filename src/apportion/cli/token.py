@@ -129,7 +129,7 @@ def grant(
     """
     from apportion.campaigns.storage.tokens import Tokens
 
-    Tokens(db).grant(name, campaign, right)
+    Tokens(db, create=False).grant(name, campaign, right)
     said = f"Token '{name}' may {right} campaign '{campaign}'."
     show.show_result(json, {"name": name, "campaign": campaign, "right": right}, said)
 
@@ -147,7 +147,7 @@ def withdraw(
     """
     from apportion.campaigns.storage.tokens import Tokens
 
-    Tokens(db).withdraw(name, campaign)
+    Tokens(db, create=False).withdraw(name, campaign)
     said = f"Token '{name}' has no right of its own on campaign '{campaign}' any more."
     show.show_result(json, {"name": name, "campaign": campaign, "right": None}, said)
 

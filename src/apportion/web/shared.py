@@ -62,14 +62,18 @@ def store_of(app: FastAPI) -> Store:
     return store
 
 
-def open_campaign(request: Request, name: str) -> Campaign:
-    """The campaign of that name, opened once per process; `UnknownName` with those there are."""
+def open_campaign(request: Request, name: str, head: Head | None = None) -> Campaign:
+    """The campaign of that name, opened once per process; `UnknownName` with those there are.
+
+    With its `head`, which says which one it is, the database need not be asked.
+    """
     opened: dict[str, Campaign] = request.app.state.campaigns
     campaign = opened.get(name)
     if (
         campaign is None or campaign.name != name or campaign.transactions.shared.deleted
     ):  # it was renamed, or deleted, since
-        campaign = Campaign.open(name, db_of(request))
+        store = store_of(request.app)
+        campaign = Campaign.open(name, db_of(request)) if head is None else Campaign(store, head.campaign, name)
         remember(opened, name, campaign)
     return campaign
 

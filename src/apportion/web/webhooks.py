@@ -30,7 +30,7 @@ from urllib.parse import urlsplit
 
 from apportion._version import __version__
 from apportion.campaigns.campaign import Campaign
-from apportion.campaigns.events import Event
+from apportion.campaigns.events import DAMAGE, Event
 from apportion.campaigns.plain_data import plain
 from apportion.campaigns.storage.webhooks import SECRET_PREFIX, Due, Webhooks
 from apportion.errors import ApportionError
@@ -95,7 +95,7 @@ class Sender:
         return taken
 
     def _tell(self, due: Due) -> tuple[int, bool]:
-        """Tell one webhook of what happened in one campaign since: how many messages were taken, and whether all."""
+        """Tell one webhook of what happened in a campaign: how many messages it took, and whether all that it got."""
         number, findings, taken, at_health = due.number, due.findings, 0, False
         try:
             campaign = Campaign.open(due.campaign, self._db)
@@ -117,12 +117,12 @@ class Sender:
                     send(due, f"{due.campaign_id}-{number}-health", message)
                     taken += 1
                 findings = json.dumps(now)
-        except (NotTaken, ApportionError) as error:
+        except (NotTaken, ApportionError, *DAMAGE) as error:  # what is stored of one campaign may be damaged
             wait = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** min(due.tries, 20))
             log.warning("webhook not taken", extra={"fields": {"webhook": due.webhook.name, "why": str(error)}})
             # The last event is told once more with what was to be said of the health after it.
             self._webhooks.failed(due, number - 1 if at_health else number, findings, str(error), wait)
-            return taken, False
+            return taken, not isinstance(error, NotTaken)
         self._webhooks.done(due, number, findings)
         return taken, True
 

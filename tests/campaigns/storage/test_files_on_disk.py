@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.cli.commands import run
 
 import apportion as ap
 from apportion.campaigns.storage import database
@@ -97,6 +98,20 @@ def test_a_mistyped_path_makes_no_database(tmp_path):
     for act in (lambda: database.upgrade(missing), lambda: Tokens(missing, create=False)):
         with pytest.raises(ap.UnknownName, match="There is no database at"):
             act()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["token grant anna ads", "token withdraw anna ads", "token rotate anna", "token revoke anna", "token list",
+     "webhook list", "webhook remove ledger", "webhook create ledger https://example.org", "campaigns archive ads",
+     "split ads", "arms ads", "settings ads", "import ads missing.csv", "undo-import ads", "report ads", "check ads"],
+)  # fmt: skip
+def test_no_command_makes_a_database_at_a_mistyped_path(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run(*command.split(), "--db", str(tmp_path / "typo.db"))
+    assert done.code == 2
+    assert "There is no database at" in " ".join(done.err.split())
     assert list(tmp_path.iterdir()) == []
 
 

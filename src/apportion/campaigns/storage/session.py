@@ -31,6 +31,13 @@ _HEAD = sa.select(events.c.number, events.c.digest).where(_OWN).order_by(events.
 _LAST_NUMBER_AND_MOMENT = sa.select(
     _LAST_NUMBER.scalar_subquery(), _MOMENT.scalar_subquery(), _DIGEST.scalar_subquery()
 )
+_SNAPSHOT = (
+    sa.select(snapshots.c.number, snapshots.c.state)
+    .where(snapshots.c.campaign == sa.bindparam("campaign"), snapshots.c.number <= sa.bindparam("upto"))
+    .order_by(snapshots.c.number.desc())
+    .limit(1)
+)
+_CAMPAIGN_ID = sa.select(campaigns.c.id).where(campaigns.c.name == sa.bindparam("name"))
 _EVENTS_AFTER = sa.select(*_COLUMNS).where(_OWN, events.c.number > sa.bindparam("after")).order_by(events.c.number)
 _EVENT_BY_KEY = sa.select(*_COLUMNS).where(_OWN, events.c.key == sa.bindparam("key"))
 _ADD_EVENTS = sa.insert(events)
@@ -47,6 +54,7 @@ class CampaignRow(NamedTuple):
 class Head(NamedTuple):
     """The last event of a campaign: its number and its digest, which no other campaign has."""
 
+    campaign: int
     number: int
     digest: str
 
@@ -100,6 +108,8 @@ class Session:
         self._known_digest: tuple[int, int, str] | None = None  # of a campaign's event, found on the way
         self.pending: Sequence[Event] = ()
         """Events of the campaign that is being written, not yet in the database: reading events finds them, too."""
+        self._sorted: list[Event] = []  # those of them that are sorted by ticket
+        self._of_tickets: dict[int | None, list[Event]] = {}
 
     # Reading
 
@@ -112,7 +122,7 @@ class Session:
     def head(self, campaign: int) -> Head:
         """The number and the digest of the last event."""
         row = self._connection.execute(_HEAD, {"campaign": campaign}).first()
-        return Head(0, "") if row is None else Head(row.number, row.digest or "")
+        return Head(campaign, 0, "") if row is None else Head(campaign, row.number, row.digest or "")
 
     def last_number_and_moment(self, campaign: int, number: int) -> tuple[int, str | None]:
         """The number of the last event, and the moment of the one of that number; None where there is none."""
@@ -146,8 +156,17 @@ class Session:
         query = query.where(events.c.number <= (MOST_EVENTS if upto is None else upto))
         found = [_event(row) for row in self._connection.execute(query.order_by(events.c.number))]
         if self.pending:
-            found += [event for event in self._pending(upto=upto) if event.ticket == ticket]
+            found += [event for event in self._pending_of(ticket) if upto is None or event.number <= upto]
         return found
+
+    def _pending_of(self, ticket: int) -> list[Event]:
+        """Those of one ticket: where an import is undone there are very many, and each ticket is asked for."""
+        if self._sorted and self._sorted[-1] not in self.pending[len(self._sorted) - 1 : len(self._sorted)]:
+            self._sorted, self._of_tickets = [], {}  # some were taken back
+        for event in self.pending[len(self._sorted) :]:
+            self._sorted.append(event)
+            self._of_tickets.setdefault(event.ticket, []).append(event)
+        return self._of_tickets.get(ticket, [])
 
     def events_of_tickets(self, campaign: int, first: int, last: int) -> list[Event]:
         """The events of a range of tickets, ticket by ticket, each in order."""
@@ -156,6 +175,12 @@ class Session:
         found = [_event(row) for row in self._connection.execute(query.order_by(events.c.ticket, events.c.number))]
         more = [event for event in self.pending if event.ticket is not None and first <= event.ticket <= last]
         return sorted([*found, *more], key=lambda event: (event.ticket, event.number)) if more else found
+
+    def tickets_changed(self, campaign: int, after: int, upto: int) -> set[int]:
+        """The tickets of the events after a number up to another."""
+        query = sa.select(events.c.ticket).where(_OWN, events.c.number.between(after + 1, upto))
+        found = self._connection.execute(query, {"campaign": campaign})
+        return {row.ticket for row in found if row.ticket is not None}
 
     def events_by_ticket(self, campaign: int) -> Iterator[Event]:
         """The events of all tickets, ticket by ticket, each in order."""
@@ -185,10 +210,8 @@ class Session:
 
     def snapshot(self, campaign: int, upto: int | None = None) -> Snapshot | None:
         """The newest saved state, or the newest up to an event."""
-        query = sa.select(snapshots.c.number, snapshots.c.state).where(snapshots.c.campaign == campaign)
-        if upto is not None:
-            query = query.where(snapshots.c.number <= upto)
-        row = self._connection.execute(query.order_by(snapshots.c.number.desc()).limit(1)).first()
+        given = {"campaign": campaign, "upto": MOST_EVENTS if upto is None else upto}
+        row = self._connection.execute(_SNAPSHOT, given).first()
         return None if row is None else Snapshot(row.number, chain.unsealed(row.state))
 
     def snapshot_numbers(self, campaign: int) -> list[int]:
@@ -218,10 +241,10 @@ class Session:
         """The last event of each campaign, by name: in one question, with one look into the index for each."""
         own = events.c.campaign == campaigns.c.id
         last = sa.select(sa.func.max(events.c.number)).where(own).correlate(campaigns).scalar_subquery()
-        query = sa.select(campaigns.c.name, events.c.number, events.c.digest)
+        query = sa.select(campaigns.c.id, campaigns.c.name, events.c.number, events.c.digest)
         query = query.select_from(campaigns.outerjoin(events, own & (events.c.number == last)))
         found = self._connection.execute(query.where(campaigns.c.name.not_like(f"{DELETED}%")))
-        return {row.name: Head(row.number or 0, row.digest or "") for row in found}
+        return {row.name: Head(row.id, row.number or 0, row.digest or "") for row in found}
 
     def archived(self) -> set[int]:
         """The ids of the campaigns that are put away."""
@@ -235,7 +258,7 @@ class Session:
 
     def find_campaign(self, name: str) -> int | None:
         """A campaign's id; None where there is none of that name."""
-        found = self._connection.execute(sa.select(campaigns.c.id).where(campaigns.c.name == name)).scalar()
+        found = self._connection.execute(_CAMPAIGN_ID, {"name": name}).scalar()
         return None if found is None else int(found)
 
     def campaign_id(self, name: str) -> int:

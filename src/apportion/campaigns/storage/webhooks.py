@@ -22,7 +22,7 @@ from sqlalchemy.exc import IntegrityError
 
 from apportion._common import validation
 from apportion.campaigns.events import now
-from apportion.campaigns.storage.address import Address, database_url, explained_errors
+from apportion.campaigns.storage.address import Address, database_url, explained_errors, require_exists
 from apportion.campaigns.storage.database import engine_for
 from apportion.campaigns.storage.schema import campaigns, deliveries, webhooks
 from apportion.campaigns.storage.session import Session
@@ -77,6 +77,7 @@ class Webhooks:
 
     def __init__(self, db: Address = None) -> None:
         self._url = database_url(db)
+        require_exists(self._url)
         engine_for(self._url)
 
     def create(
@@ -153,7 +154,8 @@ class Webhooks:
             if not found:
                 return ()
             session = Session(connection)
-            last = {row.id: (row.name, session.last_number(row.id)) for row in session.campaigns()}
+            # In one question, however many campaigns there are.
+            last = {head.campaign: (name, head.number) for name, head in session.heads().items()}
             told = {(row.webhook, row.campaign): row for row in connection.execute(sa.select(deliveries))}
         moment, result = now(), []
         for webhook, secret in found:

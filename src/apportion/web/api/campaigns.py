@@ -61,7 +61,7 @@ def summary(request: Request, name: str, head: Head) -> dict[str, Any]:
     known = cached.get(name)
     if known is not None and known[0] == head.tag:
         return known[1]
-    row = summary_content(open_campaign(request, name), head.number)
+    row = summary_content(open_campaign(request, name, head), head.number)
     if row["events"] == head.number:
         remember(cached, name, (head.tag, row))
     return row

@@ -115,7 +115,7 @@ def keep_forecast(
 
 
 @read(router, "/forecasts", "How forecasts did", responses.PastForecasts, "The forecasts that were kept.")
-def forecasts(request: Request, name: Name, user: Reader) -> Any:
+def forecasts(request: Request, name: Name, user: Reader, place: Heavy) -> Any:
     """The forecasts that were kept, oldest first, each period beside what came; coverage and error of all."""
     campaign = open_campaign(request, name)
     return tagged(request, campaign.tag, lambda: campaign.forecasts().to_dict())

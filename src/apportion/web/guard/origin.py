@@ -55,9 +55,14 @@ def source_of(request: Request) -> Source:
 
 
 def is_local(request: Request) -> bool:
-    """Whether a request comes from this machine itself: from loopback, and not passed on by a proxy."""
-    if request.client is None or any(
-        name in _SIGNS_OF_A_PROXY or name.startswith(_BEGINNINGS_OF_A_PROXY) for name in request.headers
+    """Whether a request comes from this machine itself: from loopback, and not passed on by a proxy.
+
+    nginx as it is installed adds no header and sends its own Host, but speaks HTTP/1.0, as no browser does.
+    """
+    if (
+        request.client is None
+        or request.scope.get("http_version") == "1.0"
+        or any(name in _SIGNS_OF_A_PROXY or name.startswith(_BEGINNINGS_OF_A_PROXY) for name in request.headers)
     ):
         return False
     try:

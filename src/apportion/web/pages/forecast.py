@@ -34,7 +34,7 @@ def _chosen(request: Request) -> int | None:
 
 
 @router.get("/campaigns/{name}/forecast")
-def show(request: Request, name: str, user: PageReader) -> HTMLResponse:
+def show(request: Request, name: str, user: PageReader, place: HeavyChart) -> HTMLResponse:
     """The last forecast, and how all of them did."""
     return _page(request, user, open_campaign(request, name))
 

@@ -117,7 +117,7 @@ def _known_row(request: Request, name: str, head: Head | None) -> Row:
     known = cached.get(name)
     if known is not None and head is not None and known[0] == head.tag:
         return known[1]
-    campaign = open_campaign(request, name)
+    campaign = open_campaign(request, name, head)
     row = _row(campaign)
     if head is not None and row.broken is None and campaign.tag == head.tag:  # nothing came in between
         remember(cached, name, (head.tag, row))
