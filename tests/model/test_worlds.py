@@ -149,7 +149,7 @@ def test_a_capped_world_is_filled_from_the_best_arm_down(means, caps, budget, am
 
 @pytest.mark.parametrize("name", ALL)
 def test_plain_is_compiled(name):
-    """With an even split, divided and on one arm; by default that is tried in two worlds, as each is compiled anew."""
+    """Divided; and evenly, and on one arm, which is another compilation each: of two worlds but in a soak."""
     world, others = ALL[name], (ap.Uniform(), ap.UCB())
     for policy in (ap.Odds(b=0.5), *(others if SOAK or name in ("capped", "walk") else ())):
         results = []
