@@ -205,7 +205,8 @@ def code_digest(function: Callable[..., Any], records: Iterable[type], *, unknow
     store it under the name of the new.
     """
     given = list(records)
-    kinds, parts, pending = set(given), {}, {function}
+    kinds, parts = set(given), dict[Any, bytes]()
+    pending: set[Any] = {function}
     while pending:
         found: set[Any] = set()
         for part in pending:
