@@ -18,7 +18,7 @@ from apportion.web.serve import UNRESPONSIVE_SECONDS
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="SIGKILL and /proc are of POSIX systems")
 
 SOAK = os.environ.get("APPORTION_SOAK") == "1"
-KILLS = 20 if SOAK else 2
+KILLS = 20 if SOAK else 1
 CLIENTS = 4
 ARMS = ("a", "b", "c")
 
