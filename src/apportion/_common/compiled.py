@@ -173,8 +173,12 @@ def _name_apart(record: type) -> None:
     """
     if record not in _registered:
         _registered.add(record)
-        bodies = [body for table in _generics.values() if (body := _body(table, record)) is not None]
-        digest = hashlib.sha256("".join(code_digest(body, [record]) for body in bodies).encode()).hexdigest()
+        # Not bodies that another module gives it, nor those of other records: the name, and with it what is found on
+        # disk, would depend on what else was imported. `code_digest` of what is compiled has all of them.
+        own = [body for table in _generics.values() if (body := _body(table, record)) is not None
+               and body.__module__ == record.__module__]  # fmt: skip
+        digests = sorted(code_digest(body, [record], unknown=False) for body in own)
+        digest = hashlib.sha256("".join(digests).encode()).hexdigest()
         name = f"{record.__module__}_{record.__qualname__}_{digest[:12]}"
         _names[name] += 1
         if _names[name] > 1:  # made again by the same lines of the same file, perhaps to another effect
@@ -195,40 +199,43 @@ def code_digest(function: Callable[..., Any], records: Iterable[type], *, unknow
     """A digest of all that machine code for `function` is made of, as it is defined in this process.
 
     That is the byte code of the function and of every kernel it can reach, the bodies of generics for these record
-    types, and the constants they read. A generic that has no body for any of them may be called with a record that is
-    made inside: then all its bodies count, unless `unknown` is False. Source files are not looked at: a process that
-    began before a file was edited goes on with what it has, and must not store it under the name of the new.
+    types and for those that are made inside, and the constants they read. A generic that has no body for any of them
+    is called with a record of which nothing is known: then all its bodies count, unless `unknown` is False. Source
+    files are not looked at: a process that began before a file was edited goes on with what it has, and must not
+    store it under the name of the new.
     """
-    kinds = list(records)
-    parts: dict[Any, bytes] = {}
-    pending: list[Any] = [function]
+    given = list(records)
+    kinds, parts = set(given), dict[Any, bytes]()
+    pending: set[Any] = {function}
     while pending:
-        part = pending.pop()
-        if part in parts:
-            continue
-        if part in _generics:
-            table = _generics[part]
-            bodies = {body for kind in kinds if (body := _body(table, kind)) is not None}
-            parts[part] = b"generic"
-            pending.extend(bodies or (table.values() if unknown else ()))
-        elif isinstance(part, FunctionType):
-            reached, constants = _reached(part)
-            reached += [_loops[part]] if part in _loops else []
-            parts[part] = _code_bytes(part.__code__) + constants
-            pending.extend(reached)
+        found: set[Any] = set()
+        for part in pending:
+            if part in _generics:
+                parts[part] = b"generic"
+            else:
+                reached, made, constants = _reached(part)
+                parts[part] = _code_bytes(part.__code__) + constants
+                found.update(reached, [_loops[part]] if part in _loops else [])
+                kinds.update(made)
+        tables = [_generics[part] for part in parts if part in _generics]
+        bodies = [{body for kind in kinds if (body := _body(table, kind)) is not None} for table in tables]
+        pending = found.union(*bodies) - parts.keys()
+        if unknown and not pending:
+            pending = {body for table, known in zip(tables, bodies) if not known for body in table.values()}
+            pending -= parts.keys()
     named = sorted((f"{part.__module__}.{part.__qualname__}", content) for part, content in parts.items())
-    shapes = sorted(f"{kind.__module__}.{kind.__qualname__}{getattr(kind, '_fields', ())}" for kind in kinds)
+    shapes = sorted(f"{kind.__module__}.{kind.__qualname__}{getattr(kind, '_fields', ())}" for kind in given)
     return hashlib.sha256(repr((named, shapes)).encode()).hexdigest()
 
 
-def _reached(function: FunctionType) -> tuple[list[Any], bytes]:
-    """The functions that a function names, directly or in a module it names, and its constants."""
+def _reached(function: FunctionType) -> tuple[list[Any], list[type], bytes]:
+    """The functions that a function names, directly or in a module it names, the records it makes, its constants."""
     names = _all_names(function.__code__)
     values = [(name, function.__globals__[name]) for name in names if name in function.__globals__]
     for _, module in list(values):
         if isinstance(module, ModuleType) and module.__name__.partition(".")[0] not in ("math", "numpy", "numba"):
             values += [(name, getattr(module, name)) for name in names if hasattr(module, name)]
-    functions, constants = [], []
+    functions, records, constants = [], [], []
     for name, value in values:
         inner = getattr(value, "py_func", value)  # what numba.njit wraps
         if isinstance(inner, FunctionType):
@@ -238,8 +245,9 @@ def _reached(function: FunctionType) -> tuple[list[Any], bytes]:
         elif isinstance(value, (bool, int, float, str, tuple)):
             constants.append(f"{name} {value!r}")
         elif isinstance(value, type) and hasattr(value, "_fields"):  # a record that the function makes
+            records.append(value)
             constants.append(f"{name} {value._fields}")
-    return functions, repr(sorted(constants)).encode()
+    return functions, records, repr(sorted(constants)).encode()
 
 
 def _all_names(code: CodeType) -> list[str]:
