@@ -15,6 +15,7 @@ from apportion._common.tables import harmless, unescaped
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.creation import add_campaign
 from apportion.campaigns.events import DAMAGE, Event, require_sound
+from apportion.campaigns.history import Line
 from apportion.campaigns.restoring import Restoring
 from apportion.campaigns.storage.address import Address
 from apportion.campaigns.storage.store import open_store
