@@ -160,9 +160,7 @@ def largest_part(amounts: Any, first: int, last: int) -> float:
 def begin(learner: Any, filters: Any) -> None:
     """Let the filters know no more of an arm than that it is one of those that the sums are of.
 
-    What these have in common is known no better than the sums tell: or many arms that are hardly known would seem to
-    move away from it. And an arm whose first outcome was lucky, and which so gets more, would seem to bring less the
-    more it gets.
+    Or an arm whose first outcome was lucky, and which so gets more, would seem to bring less the more it gets.
     """
     restart(filters)
     count, known, law, all_c, all_b = learner.grid.count, filters.known, learner.law, filters.c, filters.b
@@ -177,11 +175,10 @@ def begin(learner: Any, filters: Any) -> None:
             c, b = all_c[own, 0], all_b[own, 0]
             levels[:] = learner.sigma * typical ** (law[B] - b)
             read_off(learner.grid, c, b, levels, means, variances, sigma)
-            centre, spread, doubt = common_law(means, variances, count, 1)
-            spread = max(spread, _LEAST_PRIOR_SPREAD**2 * (centre * centre + doubt))
+            centre, spread = common_law(means, variances, count, 1)
+            spread = max(spread, (_LEAST_PRIOR_SPREAD * centre) ** 2)
         filters.mean[index] = centre * observed
         filters.own[index] = spread * observed
-        filters.common[index] = math.sqrt(doubt) * observed
     known[:] = observed
 
 

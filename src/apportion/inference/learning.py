@@ -183,7 +183,7 @@ def _log_likelihood_by_loops(sums: Any, given: Any) -> Any:
 @kernel
 def _alike_by_loops(mean: Any, variance: Any, counts: Any, stride: int) -> float:
     """`alike`, arm by arm."""
-    centre, spread, _ = common_law(mean, variance, counts, stride)
+    centre, spread = common_law(mean, variance, counts, stride)
     height = 0.0
     for arm in range(0, len(counts), stride):
         if counts[arm] > 0.0:
@@ -194,10 +194,7 @@ def _alike_by_loops(mean: Any, variance: Any, counts: Any, stride: int) -> float
 
 @kernel
 def common_law(mean: Any, variance: Any, counts: Any, stride: int) -> Any:
-    """The normal law (g, τ²) that the means of the known arms are taken as draws from, and the variance of g.
-
-    Every `stride`th arm is read.
-    """
+    """The normal law (g, τ²) that the means of the known arms are taken as draws from; every `stride`th is read."""
     weights, squares, centre, known = 0.0, 0.0, 0.0, 0.0
     for arm in range(0, len(counts), stride):
         if counts[arm] > 0.0:
@@ -217,7 +214,7 @@ def common_law(mean: Any, variance: Any, counts: Any, stride: int) -> Any:
         if counts[arm] > 0.0:
             weights += 1.0 / (variance[arm] + spread)
             centre += mean[arm] / (variance[arm] + spread)
-    return centre / weights, spread, 1.0 / weights
+    return centre / weights, spread
 
 
 @large_kernel
