@@ -469,6 +469,26 @@ def compare(case, runs, horizon):
     return logs[0] - logs[1], variance
 
 
+def test_periods_that_are_only_begun_teach_nothing():
+    """The law of 365 periods is that of the first 307; the next fit is due after 368, once outcomes of it came."""
+    amounts, outcomes = history(0.5, periods=390)
+    past, in_time = (LearnedPast(3, Learning(GRID)) for _ in range(2))
+    for each, periods in ((past, 365), (in_time, 390)):
+        for row, result in zip(amounts[:periods], outcomes):
+            each.advance()
+            each.update(row, result)
+    before = past.sums()
+    for _ in range(20):
+        past.advance()
+        assert same(past.sums(), before)
+    assert same(LearnedPast.from_dict(json.loads(json.dumps(past.to_dict()))).sums(), before)
+    for period in range(366, 391):  # what comes late is as if it had come in time
+        if period > past.period:
+            past.advance()
+        past.update(amounts[period - 1], outcomes[period - 1], period)
+    assert same(past.sums(), in_time.sums())
+
+
 def test_many_arms_that_are_tried_one_by_one_are_not_taken_for_arms_that_move():
     """Of an arm that had a hundredth of the budget once, the sums alone say nothing: its first real try is a surprise
     to the world that stands still, and was taken for movement; a wrong arm could then stay the leader for good."""

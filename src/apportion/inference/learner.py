@@ -19,6 +19,7 @@ from apportion.model.sums import MANY_ARMS, Floats, Grid, GridSums, Powers, obse
 # tenth larger.
 RECENT_PERIODS = 256
 LONGEST_INTERVAL = 512
+_LONGEST_WAIT = 30
 _MOST_RECENT_NUMBERS = 2_000_000
 _FEWEST_RECENT = 8
 # The time between two fits is this part of the time that has passed; with many arms the law is known sooner.
@@ -85,7 +86,7 @@ class Learning(NamedTuple):
             values if len(given) > 1 else np.array(given)
             for given, values in ((self.grid.c, _LAWS_C), (self.grid.b, _LAWS_B))
         )
-        rows = recent_periods(arms) + longest_interval(arms) + 1
+        rows = recent_periods(arms) + longest_interval(arms) + longest_wait(arms) + 1
         given = np.zeros(arms)
         given[:] = self.sigma if len(self.sigma) > 1 else self.sigma[0] if self.sigma else 0.0
         return Learner(
@@ -114,6 +115,11 @@ def recent_periods(arms: int) -> int:
 def longest_interval(arms: int) -> int:
     """The longest time between two fits."""
     return max(_FEWEST_RECENT, min(LONGEST_INTERVAL, _MOST_RECENT_NUMBERS // max(arms, 1)))
+
+
+def longest_wait(arms: int) -> int:
+    """After how many periods without any outcome time passes without them."""
+    return min(_LONGEST_WAIT, recent_periods(arms))
 
 
 @kernel

@@ -19,14 +19,13 @@ from apportion.inference.learner import (
     Learner,
     Learning,
     longest_interval,
+    longest_wait,
     next_fit,
     recent_periods,
 )
 from apportion.model.exact_sums import Statistics, accumulate, check_outcomes, rounded, with_rest
 from apportion.model.sums import GRID_FIELDS, MANY_ARMS, Floats, Grid, GridSums
 
-# After so many periods without any outcome time passes without them.
-_LONGEST_WAIT = 30
 _NEVER = -1  # no fit yet, or none that holds
 # What a filter knows, and so what is kept of it before a period that may still change.
 _CHANGING = ("mean", "own", "common", "score", "known", "misfit", "seen", "whole")
@@ -78,8 +77,11 @@ class LearnedPast:
             amounts[:], outcomes[:] = 0.0, math.nan
 
     def _settle(self) -> None:
-        """Bring to the sums what the fits that are due learn from."""
-        due = self._due(self.period)
+        """Bring to the sums what the fits that are due learn from: those after periods that outcomes came of.
+
+        A period that is only begun teaches nothing: what is known must not change with it.
+        """
+        due = self._due(self._last())
         if due > self._settled:
             self._sums, self._settled, self._ahead = self._until(due), due, None
 
@@ -107,7 +109,7 @@ class LearnedPast:
     def _last(self) -> int:
         """The last period that is over: one with an outcome, or so long ago that none is waited for."""
         last = self.period
-        while last > max(0, self.period - _LONGEST_WAIT) and np.isnan(self._row(last)[1]).all():
+        while last > max(0, self.period - longest_wait(self.arms)) and np.isnan(self._row(last)[1]).all():
             last -= 1
         return last
 
