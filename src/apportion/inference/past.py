@@ -27,6 +27,8 @@ from apportion.model.exact_sums import Statistics, accumulate, check_outcomes, r
 from apportion.model.sums import GRID_FIELDS, MANY_ARMS, Floats, Grid, GridSums
 
 _NEVER = -1  # no fit yet, or none that holds
+# So many of the last periods may come out of order, as where several people record, and cost no fit.
+_MOST_KEPT = 16
 # What a filter knows, and so what is kept of it before a period that may still change.
 _CHANGING = ("mean", "own", "common", "score", "known", "misfit", "seen", "whole")
 
@@ -47,7 +49,7 @@ class LearnedPast:
         self._sums = Statistics(arms, kind.grid)
         self._learner = kind.new(arms)
         self._spent = self._sums.spent.copy()  # of all outcomes, settled or not
-        self._before: tuple[int, dict[str, Floats]] | None = None  # the filters as they were after an earlier period
+        self._kept: dict[int, dict[str, Floats]] = {}  # the filters as they were after each of the last periods
         self._settled = 0  # the period up to which `_sums` goes
         self._ahead: tuple[int, Statistics] | None = None  # what they will be when the fit that was made is settled
         self._known: Knowledge | None = None
@@ -148,13 +150,16 @@ class LearnedPast:
         self._known = None
         if self._ahead is not None and period <= self._ahead[0]:
             self._ahead = None
-        clock, before = self._learner.clock, self._before
-        if clock[FIT] < period <= clock[DONE] and before is not None and before[0] < period:
-            clock[DONE] = before[0]
-            for name, values in before[1].items():
+        clock = self._learner.clock
+        if period > max(clock[DONE], 0):
+            return
+        self._kept = {kept: values for kept, values in self._kept.items() if kept < period}
+        if clock[FIT] < period and self._kept:
+            clock[DONE] = max(self._kept)
+            for name, values in self._kept[int(clock[DONE])].items():
                 getattr(self._learner.filters, name)[...] = values
-        elif period <= max(clock[DONE], 0):
-            clock[FIT], self._before = _NEVER, None
+        else:
+            clock[FIT], self._kept = _NEVER, {}
 
     def give_sigma(self, levels: Floats) -> None:
         """Learn with these σ_i from now on; 0 where they are to be learned."""
@@ -168,7 +173,7 @@ class LearnedPast:
         old = self._learner
         self._sums.add_arms(arms)
         kind = self.kind if len(self.kind.sigma) < 2 else self.kind._replace(sigma=())
-        self._learner, self._before, self._known, self._ahead = kind.new(self.arms), None, None, None
+        self._learner, self._kept, self._known, self._ahead = kind.new(self.arms), {}, None, None
         self._learner.clock[FIT] = _NEVER
         self._spent = np.concatenate([self._spent, np.zeros((len(self._spent), arms))], axis=1)
         for period in range(max(1, self.period + 1 - len(self._learner.amounts)), self.period + 1):
@@ -197,14 +202,16 @@ class LearnedPast:
                 else:
                     learner = self._learner = self._knowing_nothing()
                     clock = learner.clock
-                clock[FIT], clock[DONE], self._before = due, min(due, last), None
+                clock[FIT], clock[DONE], self._kept = due, min(due, last), {}
             clock[NEXT] = self.period + 2  # fits are begun here, with exact sums
-            if clock[DONE] < last - 1:
-                step(learner, last)
-            if clock[DONE] < last:
-                filters = learner.filters
-                self._before = int(clock[DONE]), {name: getattr(filters, name).copy() for name in _CHANGING}
-                step(learner, last + 1)
+            late = _MOST_KEPT if self.arms < MANY_ARMS else 1
+            if clock[DONE] < last - late:
+                step(learner, last - late + 1)
+            while clock[DONE] < last:
+                done, filters = int(clock[DONE]), learner.filters
+                self._kept[done] = {name: getattr(filters, name).copy() for name in _CHANGING}
+                self._kept.pop(done - late, None)
+                step(learner, done + 2)
             known = (compiled(known_by) if self.arms >= MANY_ARMS else known_by)(learner)
         # Of its own arrays: the learner goes on, and an earlier split explains itself from what was known then.
         return known._replace(law=known.law.copy(), sigma=known.sigma.copy(), resource=rounded(self._spent))
