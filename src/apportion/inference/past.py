@@ -210,8 +210,8 @@ class LearnedPast:
             while clock[DONE] < last:
                 done, filters = int(clock[DONE]), learner.filters
                 self._kept[done] = {name: getattr(filters, name).copy() for name in _CHANGING}
-                self._kept.pop(done - late, None)
                 step(learner, done + 2)
+            self._kept = {done: values for done, values in self._kept.items() if done >= last - late}
             known = (compiled(known_by) if self.arms >= MANY_ARMS else known_by)(learner)
         # Of its own arrays: the learner goes on, and an earlier split explains itself from what was known then.
         return known._replace(law=known.law.copy(), sigma=known.sigma.copy(), resource=rounded(self._spent))
