@@ -7,7 +7,16 @@ import pytest
 
 import apportion as ap
 from apportion._common.compiled import compiled
-from apportion.inference.response_curves import believed, concave_hull, fill_steepest, filtered, fit_curves, smoothed
+from apportion.inference.learning import common_laws
+from apportion.inference.response_curves import (
+    believed,
+    fill_steepest,
+    fit_curves,
+    likelihoods,
+    posterior_of_shapes,
+    products,
+    shapes_of,
+)
 
 PERIODS = 200
 
@@ -34,7 +43,7 @@ def test_capped_arms_are_found_out_and_filled_up_to_their_caps():
     assert gain > 20.0
     # Three quarters of the way, in logarithms, from the even split that was played to the best one.
     assert CAPPED.regret(aim) < 0.4 * CAPPED.regret([0.25] * 4)
-    assert aim[3] < 0.1
+    assert aim == pytest.approx(np.array(CAPPED.best_split), abs=0.05)  # 0.25, 0.2, 0.4, 0.15
 
 
 @pytest.mark.parametrize("c", [0.5, 0.8])
@@ -57,20 +66,6 @@ def test_too_little_says_nothing():
     assert believed(-math.inf) == 0.0 < believed(1.0) < 1.0 == believed(50.0)
 
 
-def test_the_hull_is_concave_and_above_all_points():
-    rng = np.random.default_rng(3)
-    for _ in range(50):
-        size, level = np.sort(rng.uniform(0.1, 1.0, 12)), rng.uniform(-0.2, 1.0, 12)
-        slopes, lengths = np.zeros(12), np.zeros(12)
-        concave_hull(size, level, 12, slopes, lengths)
-        pieces = lengths > 0.0
-        assert np.all(np.diff(slopes[pieces]) <= 1e-12)
-        assert lengths.sum() == pytest.approx(size[-1])
-        corners = np.concatenate([[0.0], np.cumsum(lengths[pieces])])
-        heights = np.concatenate([[0.0], np.cumsum((slopes * lengths)[pieces])])
-        assert np.all(np.interp(size, corners, heights) >= level - 1e-12)
-
-
 def test_the_steepest_pieces_are_filled_first_and_falling_ones_never():
     slopes, lengths = np.array([[2.0, 0.5], [1.0, -1.0]]), np.array([[0.3, 0.7], [0.4, 0.6]])
     aim = np.zeros(2)
@@ -81,15 +76,47 @@ def test_the_steepest_pieces_are_filled_first_and_falling_ones_never():
     assert aim == pytest.approx([1.0, 0.4])
 
 
-def test_the_passes_forth_and_back_are_the_exact_posterior():
-    """Against the normal equations of the random walk, with some classes empty."""
-    rng = np.random.default_rng(4)
-    weight = rng.uniform(0.5, 3.0, 9) * (rng.random(9) < 0.7)
-    weight[[0, -1]] = 1.0
-    value, step = rng.normal(size=9) * weight, 0.3
-    level, spread = np.empty(9), np.empty(9)
-    filtered(weight, value, step, level, spread)
-    smoothed(weight, step, level, spread)
-    change = np.diff(np.eye(9), axis=0)
-    exact = np.linalg.solve(np.diag(weight) + change.T @ change / step, value)
-    assert level == pytest.approx(exact)
+def test_shapes_are_one_at_an_even_share_and_as_their_names_say():
+    size, even, c = np.geomspace(0.01, 1.0, 40), 0.2, 0.7
+    shapes, prior = shapes_of(size, even, 5, c)
+    assert prior.sum() == pytest.approx(1.0)
+    at_even = [np.interp(math.log(even), np.log(size), shape) for shape in shapes]
+    assert at_even == pytest.approx(np.ones(len(shapes)), abs=0.02)
+    returned = shapes * size**c  # of an arm that returns even^c at an even share
+    assert returned[0] == pytest.approx(size**c)
+    assert np.all(np.diff(returned, axis=1) >= -1e-12)  # more never brings less,
+    assert np.all(np.diff(np.diff(returned, axis=1) / np.diff(size), axis=1) <= 1e-9)  # and always less per unit
+    assert returned[1][size > 0.5 * even] == pytest.approx(even**c)  # the smallest cap is half an even share
+
+
+def test_likelihoods_are_those_of_outcomes_drawn_with_their_scale():
+    """Against the joint normal law of an arm's outcomes, given how the scales of all arms are spread."""
+    rng = np.random.default_rng(5)
+    response, noise = rng.uniform(0.2, 1.0, (4, 6)), 0.3
+    outcome = response * rng.normal(1.0, 0.5, (4, 1)) + rng.normal(0.0, math.sqrt(noise), (4, 6))
+    precision, score = (response**2).sum(axis=1)[np.newaxis], (response * outcome).sum(axis=1)[np.newaxis]
+    misfit = (outcome**2).sum(axis=1) - score**2 / precision
+    heights, means = likelihoods(precision, score, misfit, np.ones(4), noise)
+    centre, spread = common_laws(score / precision, noise / precision, np.ones(4))
+    spread = max(spread.item(), (0.3 * centre.item()) ** 2)
+    for arm in range(4):
+        covariance = spread * np.outer(response[arm], response[arm]) + noise * np.eye(6)
+        away = outcome[arm] - centre.item() * response[arm]
+        # The determinant without noise is the same for all shapes.
+        exact = -0.5 * (np.linalg.slogdet(covariance / noise)[1] + away @ np.linalg.solve(covariance, away))
+        assert heights[0, arm] == pytest.approx(exact)
+        mean = centre.item() + spread * response[arm] @ np.linalg.solve(covariance, away)
+        assert means[0, arm] == pytest.approx(mean)
+
+
+def test_the_posterior_of_shapes_is_bayes():
+    heights, prior = np.log([[0.2, 1e-300], [0.4, 1e-300]]), np.array([0.6, 0.4])
+    posterior, height = posterior_of_shapes(heights, prior)
+    assert posterior == pytest.approx(np.array([[3.0 / 7.0, 0.6], [4.0 / 7.0, 0.4]]))
+    assert height == pytest.approx(math.log(0.28) + math.log(1e-300))
+
+
+def test_products_by_loops():
+    rng = np.random.default_rng(6)
+    rows, others = rng.normal(size=(3, 7)), rng.normal(size=(4, 7))
+    assert compiled(products)(rows, others) == pytest.approx(rows @ others.T)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from apportion._common.compiled import kernel, large_kernel, when_compiled
-from apportion.inference.learner import FIT, NEXT, longest_interval, next_fit, recent_periods
+from apportion.inference.learner import FIT, NEXT, longest_interval, next_fit, recent_periods, shape_periods
 from apportion.inference.learning import CURVED, POOLED_OUTCOMES, B, C, common_law, fit_law, read_off, summarise
 from apportion.inference.movement import (
     SCORE_HALF_LIFE,
@@ -92,6 +92,19 @@ def fit_from_sums(learner: Any, period: int) -> None:
     )
     # An exponent that is given stays given.
     curved = len(learner.grid.c) > 1 and (not moves or (faded > lately and gain > ever))
+    if curved and not moves and first > 1:
+        gain, faded = fit_curves(
+            learner.amounts,
+            learner.outcomes,
+            max(period - shape_periods(arms), 0) + 1,
+            period,
+            law[C],
+            law[B],
+            learner.sigma,
+            counts,
+            FADE,
+            learner.aim,
+        )
     law[CURVED] = believed(gain) if curved else 0.0
     over = ahead - max(ever, gain if curved else 0.0, 0.0)
     if over > 0.0 and law[C] == 1.0:  # where returns diminish, that explains what a cap would

@@ -86,7 +86,7 @@ class Learning(NamedTuple):
             values if len(given) > 1 else np.array(given)
             for given, values in ((self.grid.c, _LAWS_C), (self.grid.b, _LAWS_B))
         )
-        rows = recent_periods(arms) + longest_interval(arms) + longest_wait(arms) + 1
+        rows = shape_periods(arms) + longest_interval(arms) + longest_wait(arms) + 1
         given = np.zeros(arms)
         given[:] = self.sigma if len(self.sigma) > 1 else self.sigma[0] if self.sigma else 0.0
         return Learner(
@@ -115,6 +115,12 @@ def recent_periods(arms: int) -> int:
 def longest_interval(arms: int) -> int:
     """The longest time between two fits."""
     return max(_FEWEST_RECENT, min(LONGEST_INTERVAL, _MOST_RECENT_NUMBERS // max(arms, 1)))
+
+
+@kernel
+def shape_periods(arms: int) -> int:
+    """How many of the last periods say which shapes the arms have, where nothing moves."""
+    return recent_periods(arms) + longest_interval(arms)
 
 
 def longest_wait(arms: int) -> int:

@@ -110,6 +110,14 @@ def alike(means: Any, variances: Any, known: Any) -> Any:
 
     τ² is the spread that the errors v_i do not explain (DerSimonian and Laird).
     """
+    centre, spread = common_laws(means, variances, known)
+    total = variances + spread
+    return -0.5 * (known * (np.log(total) + (means - centre) ** 2 / total)).sum(axis=1)
+
+
+@kernel
+def common_laws(means: Any, variances: Any, known: Any) -> Any:
+    """The normal laws (g, τ²) that the means of the known arms are taken as draws from, by row: (rows, 1) each."""
     weights = known * np.minimum(1.0 / variances, _LARGEST_WEIGHT)
     weight = weights.sum(axis=1)
     centre = (weights * means).sum(axis=1) / weight
@@ -118,8 +126,7 @@ def alike(means: Any, variances: Any, known: Any) -> Any:
     degrees = np.maximum(weight - (weights * weights).sum(axis=1) / weight, _SMALLEST)
     spread = np.maximum(excess / degrees, (_LEAST_SPREAD * centre) ** 2).reshape((-1, 1))
     total = variances + spread
-    centre = ((known * means / total).sum(axis=1) / (known / total).sum(axis=1)).reshape((-1, 1))
-    return -0.5 * (known * (np.log(total) + (means - centre) ** 2 / total)).sum(axis=1)
+    return ((known * means / total).sum(axis=1) / (known / total).sum(axis=1)).reshape((-1, 1)), spread
 
 
 @when_compiled(log_likelihood)

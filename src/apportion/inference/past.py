@@ -21,7 +21,7 @@ from apportion.inference.learner import (
     longest_interval,
     longest_wait,
     next_fit,
-    recent_periods,
+    shape_periods,
 )
 from apportion.model.exact_sums import Statistics, accumulate, check_outcomes, rounded, with_rest
 from apportion.model.sums import GRID_FIELDS, MANY_ARMS, Floats, Grid, GridSums
@@ -136,7 +136,7 @@ class LearnedPast:
             check_outcomes(amount, outcome, self.arms)
         observed = (amount > 0.0) & ~np.isnan(outcome)
         self._spend(np.where(observed, -amount if taken_back else amount, 0.0))
-        if when > self._settled - recent_periods(self.arms) and observed.any():
+        if when > self._settled - shape_periods(self.arms) and observed.any():
             spent, came = self._row(when)
             spent[observed] = 0.0 if taken_back else amount[observed]
             came[observed] = math.nan if taken_back else outcome[observed]
@@ -237,7 +237,7 @@ class LearnedPast:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: the exact sums, and the outcomes of the last periods; what was learned follows."""
-        first = max(1, self._settled + 1 - recent_periods(self.arms))
+        first = max(1, self._settled + 1 - shape_periods(self.arms))
         rows = [
             {
                 "period": period,

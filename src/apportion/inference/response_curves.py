@@ -4,16 +4,19 @@ A common c has the best split where all arms return the same per unit. With caps
 different amounts, that is not the best split: it fills the best arms beyond what they can use. What matters is how
 much more an arm brings for a little more, at the amounts that it gets.
 
-The curve of arm i is s_i(A)·A^c. In the law s_i is constant; else it moves with the logarithm of the amount, as a
-random walk with steps of variance (τ·m_i)² per unit, m_i its typical size. Amounts are put into classes, each an
-eighth larger than the one before. What the outcomes of a class say of s_i is Gaussian, so s_i and the likelihood of
-each τ are found by one pass forth and one back (Kalman; Rauch, Tung and Striebel). All arms have one τ: it is 0 until
-the outcomes of the last periods reject it. The best split fills the upper concave hulls of the curves, steepest
-pieces first.
+The law says that arm i returns m_i·A^c. Against it stands that every arm has a shape of its own, m_i·φ(A): with a
+cap, φ(A) = min(A, κ); saturating, φ(A) = A·h/(h + A); or that of the law. κ and h are on a grid around the even
+share. The scales m_i are draws from one normal law, found for each shape with its data, and all shapes are written so
+that m_i is what an even share returns. Amounts are put into classes, each an eighth larger than the one before; what
+their outcomes say is Gaussian, so the likelihood of every shape is in closed form. Law and shapes are each told with
+the scale of noise that fits them best, as σ was learned as if the law held.
 
-Where this fails: in a world that moves, amounts and means move together and would be taken for a curve; so it is
-believed only where it explains more than movement does. A little beyond the largest amount of an arm the curve goes
-on as the law says, which is how larger amounts come to be tried.
+From this come the odds for shapes, and the curve that is expected of each arm, E m_i·φ(A), over both. It is concave.
+The best split of it fills the steepest pieces first. So it is a hedge where the odds say little: an arm of which it
+is not known whether larger amounts are of use gets more only if it is so much better than the next.
+
+Where this fails: in a world that moves, amounts and means move together and would be taken for a shape; so it is
+believed only where it explains more than movement does.
 """
 
 import math
@@ -22,24 +25,28 @@ from typing import Any
 import numpy as np
 
 from apportion._common.compiled import kernel, large_kernel, when_compiled
+from apportion.inference.learning import common_laws
 
-# τ: how much the return at A^c changes over an e-fold of the amount; beyond a cap it is about c.
-_STEPS = np.array([0.0, 0.2, 0.6])
-# The law has this advantage in the log-likelihood, and so much more for every e-fold of periods.
-_LAW_ADVANTAGE, _LAW_GROWTH = 3.0, 0.5
+# Caps in even shares, by steps of e^¼ from the first; the scales of saturation, in even shares.
+_FIRST_CAP, _LOG_CAP_STEP, _MOST_CAPS = 0.5, 0.25, 20
+_SCALES = np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0])
+# How probable it is that an arm has the shape of the law, a cap, or saturates, where arms have shapes.
+_AS_THE_LAW, _HAS_A_CAP, _SATURATES = 0.4, 0.4, 0.2
+# The law has this advantage in the log-likelihood, and log(1 + t/200) of the other more.
+_LAW_ADVANTAGE, _GROWTH, _PERIODS_OF_GROWTH = 1.0, 1.5, 50.0
+# The scales differ at least by this part of them.
+_LEAST_SPREAD = 0.3
 _CLASSES = 56
 _LOG_WIDTH = 0.12
-# With more arms than this the law is trusted: there is too little to see of each.
-_MOST_ARMS = 256
-# So many classes beyond the largest amount of an arm its curve is believed.
-_CLASSES_BEYOND = 3
+# With more arms than this the law is trusted: there is too little to see of each. So it is in the first periods.
+_MOST_ARMS, _FEWEST_PERIODS = 256, 3
 # The split goes this part of the way, in logarithms, from what the arms got in the last periods, so many of them.
 _PART_OF_THE_WAY, _PERIODS_BEFORE = 0.75, 64
 # An arm keeps at least this part of the even share of the split that is aimed at.
 _LEAST_PART = 0.03
-# From even odds to these, in logarithms, the split goes over from the law's to that of the curves.
-_CURVES_FROM = 3.0
-_LEAST_SCALE = 0.1
+# Between these probabilities of shapes the split goes over from the law's to the one aimed at.
+_LAW_BELOW, _AIM_ABOVE = 0.15, 0.6
+_LEAST_RATIO = 1e-3
 _SMALLEST = 1e-300
 
 
@@ -57,7 +64,7 @@ def fit_curves(
     aim[:] = 0.0
     if arms > _MOST_ARMS or arms < 2:
         return -math.inf, -math.inf
-    top, total, periods = 0.0, 0.0, 0
+    top, total, periods, recent = 0.0, 0.0, 0, np.zeros(arms)
     for period in range(first, last + 1):
         row = period % rows
         known = amounts[row] * ~np.isnan(outcomes[row])
@@ -65,101 +72,150 @@ def fit_curves(
         total += spent
         periods += 1 if spent > 0.0 else 0
         top = max(top, known.max())
-    if periods < 4:
+        if period > last - _PERIODS_BEFORE:
+            recent += amounts[row]
+    if periods < _FEWEST_PERIODS:
         return -math.inf, -math.inf
-    all_weights, all_values = np.zeros((2, arms, _CLASSES)), np.zeros((2, arms, _CLASSES))
-    classify(amounts, outcomes, first, last, top, c, b, sigma, counts, fade, all_weights, all_values)
-    weight, value = all_weights[1], all_values[1]
-    faded, _ = log_odds_of_curves(weight, value, sizes_of(weight, value), last)
-    weight, value = all_weights[0], all_values[0]
-    scale = sizes_of(weight, value)
-    gain, best = log_odds_of_curves(weight, value, scale, last)
-    if not gain > 0.0:
+    budget = total / periods
+    top = max(top, budget)
+    size = top * np.exp((np.arange(_CLASSES) - (_CLASSES - 1.0)) * _LOG_WIDTH)
+    tables = np.zeros((2, 2, arms, _CLASSES))
+    rest = np.zeros((2, 2, arms))
+    classify(amounts, outcomes, first, last, top, c, b, sigma, counts, fade, tables, rest)
+    shapes, prior = shapes_of(size, budget / arms, arms, c)
+    faded, _ = log_odds_of_shapes(tables[1], rest[1], shapes, prior, last)
+    gain, expected = log_odds_of_shapes(tables[0], rest[0], shapes, prior, last)
+    if not (believed(gain) > 0.0 and recent.sum() > 0.0):
         return gain, faded
-    level, spread = np.empty(_CLASSES), np.empty(_CLASSES)
-    size = np.empty(_CLASSES)
-    for each in range(_CLASSES):
-        size[each] = top * math.exp((each - _CLASSES + 1.0) * _LOG_WIDTH)
-    slopes, lengths = np.zeros((arms, _CLASSES)), np.zeros((arms, _CLASSES))
+    slopes, lengths = np.empty((arms, _CLASSES)), np.empty((arms, _CLASSES))
+    response = size**c
     for arm in range(arms):
-        step = (_STEPS[best] * scale[arm]) ** 2 * _LOG_WIDTH
-        filtered(weight[arm], value[arm], step, level, spread)
-        smoothed(weight[arm], step, level, spread)
+        value, reached = 0.0, 0.0
         for each in range(_CLASSES):
-            level[each] *= size[each] ** c
-        concave_hull(size, level, tried_up_to(weight[arm]) + _CLASSES_BEYOND + 1, slopes[arm], lengths[arm])
-    fill_steepest(slopes, lengths, total / periods, aim)
-    before, filled = np.zeros(arms), aim.sum()
-    for period in range(max(first, last + 1 - _PERIODS_BEFORE), last + 1):
-        before += amounts[period % rows]
-    if not (filled > 0.0 and before.sum() > 0.0):
+            lengths[arm, each] = size[each] - reached
+            slopes[arm, each] = (expected[arm, each] * response[each] - value) / lengths[arm, each]
+            value, reached = expected[arm, each] * response[each], size[each]
+    fill_steepest(slopes, lengths, budget, aim)
+    filled = aim.sum()
+    if not filled > 0.0:
         return -math.inf, -math.inf
     least = _LEAST_PART / arms
     for arm in range(arms):
-        last_share = max(before[arm] / before.sum(), least)
+        last_share = max(recent[arm] / recent.sum(), least)
         aim[arm] = last_share * (max(aim[arm] / filled, least) / last_share) ** _PART_OF_THE_WAY
     aim[:] /= aim.sum()
     return gain, faded
 
 
 @kernel
-def sizes_of(weight: Any, value: Any) -> Any:
-    """The typical size of what each arm returns; an arm near 0 counts as one of a tenth of all."""
-    arms = len(weight)
-    scale = np.zeros(arms)
-    for arm in range(arms):
-        precision, total = weight[arm].sum(), value[arm].sum()
-        scale[arm] = abs(total / precision) if precision > 0.0 else 0.0
-    return np.maximum(scale, _LEAST_SCALE * scale.sum() / arms)
+def shapes_of(size: Any, even: float, arms: int, c: float) -> Any:
+    """φ(A)/A^c of every shape at the sizes, over the same at an even share; and how probable each is beforehand."""
+    caps = min(int((math.log(arms) - math.log(_FIRST_CAP)) / _LOG_CAP_STEP), _MOST_CAPS)
+    shapes, prior = np.empty((1 + caps + len(_SCALES), len(size))), np.empty(1 + caps + len(_SCALES))
+    shapes[0], prior[0] = 1.0, _AS_THE_LAW
+    law = size**c
+    for each in range(caps):
+        cap = even * _FIRST_CAP * math.exp(each * _LOG_CAP_STEP)
+        shapes[1 + each] = np.minimum(size, cap) / law * (even**c / min(even, cap))
+        prior[1 + each] = _HAS_A_CAP / caps
+    for each in range(len(_SCALES)):
+        scale = even * _SCALES[each]
+        shapes[1 + caps + each] = size * scale / (scale + size) / law * (even**c * (scale + even) / (even * scale))
+        prior[1 + caps + each] = _SATURATES / len(_SCALES)
+    return shapes, prior
 
 
 @kernel
-def log_odds_of_curves(weight: Any, value: Any, scale: Any, period: int) -> Any:
-    """The logarithm of the odds that arms have curves, against the law, and which of the steps explains most."""
-    steps = _STEPS[:, np.newaxis] ** 2 * scale**2 * _LOG_WIDTH
-    height, begun = np.zeros(len(_STEPS)), np.zeros(len(scale), dtype=bool)
-    mean, variance = np.zeros((2, *steps.shape))
-    for each in np.flatnonzero(weight.any(axis=0)):
-        shown = weight[:, each] > 0.0
-        error = 1.0 / np.where(shown, weight[:, each], 1.0)
-        found, both = value[:, each] * error, shown & begun
-        # The classes passed over since the last one that was seen let the level move, too.
-        grown = variance + steps * each
-        total = grown + error
-        away = found - mean
-        height -= 0.5 * np.where(both, np.log(total) + away * away / total, 0.0).sum(axis=1)
-        gain = np.where(both, grown / total, 1.0)
-        mean = np.where(shown, mean + gain * away, mean)
-        variance = np.where(shown, np.where(both, grown * (1.0 - gain), error) - steps * each, variance)
-        begun |= shown
-    best = 1 + int(np.argmax(height[1:]))
-    return float(height[best] - height[0] - _LAW_ADVANTAGE - _LAW_GROWTH * math.log(period + 1.0)), best
+def log_odds_of_shapes(tables: Any, rest: Any, shapes: Any, prior: Any, period: int) -> Any:
+    """The logarithm of the odds that arms have shapes, and what is expected of each arm over A^c, (arms, classes).
 
-
-@when_compiled(log_odds_of_curves)
-def _log_odds_by_loops(weight: Any, value: Any, scale: Any, period: int) -> Any:
-    """`log_odds_of_curves`, arm by arm."""
-    level, spread, found = np.empty(_CLASSES), np.empty(_CLASSES), np.zeros(len(_STEPS))
-    for index in range(len(_STEPS)):
-        for arm in range(len(scale)):
-            step = (_STEPS[index] * scale[arm]) ** 2 * _LOG_WIDTH
-            found[index] += filtered(weight[arm], value[arm], step, level, spread)
-    best = 1 + int(np.argmax(found[1:]))
-    return float(found[best] - found[0] - _LAW_ADVANTAGE - _LAW_GROWTH * math.log(period + 1.0)), best
+    `tables` has Σ A^(2c)/v and Σ A^c·Y/v by class, `rest` Σ Y²/v and the number of outcomes by arm.
+    """
+    weight, value = tables
+    squares, number = rest
+    known, outcomes = 1.0 * (number > 0.0), max(number.sum(), _SMALLEST)
+    precision = np.maximum(products(shapes * shapes, weight), _SMALLEST)
+    score = products(shapes, value)
+    misfit = np.maximum(squares - score * score / precision, 0.0)
+    free = max(outcomes - known.sum(), 1.0)
+    best = np.full(len(known), math.inf)
+    for shape in range(len(shapes)):
+        best = np.minimum(best, misfit[shape])
+    noise_of_law = max((known * misfit[0]).sum() / free, _LEAST_RATIO)
+    noise_of_shapes = max((known * best).sum() / free, _LEAST_RATIO)
+    heights, means = likelihoods(precision, score, misfit, known, noise_of_law)
+    law, mean = heights[0].sum() - 0.5 * outcomes * math.log(noise_of_law), means[0]
+    finer, own = likelihoods(precision, score, misfit, known, noise_of_shapes)
+    posterior, height = posterior_of_shapes(heights, prior)
+    other, fitting = posterior_of_shapes(finer, prior)
+    height -= 0.5 * outcomes * math.log(noise_of_law)
+    fitting -= 0.5 * outcomes * math.log(noise_of_shapes)
+    if fitting > height:
+        posterior, means, height = other, own, fitting
+    odds = height - law - _LAW_ADVANTAGE - _GROWTH * math.log1p(period / _PERIODS_OF_GROWTH)
+    part = probability(odds)
+    found = products(shapes.T.copy(), (posterior * means).T.copy())
+    return odds, (part * found + (1.0 - part) * mean).T.copy()
 
 
 @kernel
-def believed(gain: float) -> float:
-    """How far the split goes over from the law's to that of the curves, for the logarithm of their odds."""
-    return min(max(gain / _CURVES_FROM, 0.0), 1.0)
+def likelihoods(precision: Any, score: Any, misfit: Any, known: Any, noise: float) -> Any:
+    """The log-likelihood of every shape for every arm, and the mean of the arm's scale with it, (shapes, arms)."""
+    error, mean = noise / precision, score / precision
+    centre, spread = common_laws(mean, error, known)
+    spread = np.maximum(spread, (_LEAST_SPREAD * centre) ** 2)
+    away = mean - centre
+    total = error + spread
+    height = -0.5 * known * (np.log(total / error) + away * away / total + misfit / noise)
+    return height, centre + known * away * spread / total
+
+
+@kernel
+def posterior_of_shapes(heights: Any, prior: Any) -> Any:
+    """How probable each shape of each arm is, (shapes, arms), and the log-likelihood of all arms together."""
+    largest = heights[0].copy()
+    for shape in range(len(heights)):
+        largest = np.maximum(largest, heights[shape])
+    parts = np.exp(heights - largest) * prior.reshape((-1, 1))
+    total = parts.sum(axis=0)
+    return parts / total, (largest + np.log(total)).sum()
+
+
+@kernel
+def products(rows: Any, others: Any) -> Any:
+    """Σ_k rows[i, k]·others[j, k], as an array (i, j)."""
+    return rows @ others.T
+
+
+@when_compiled(products)
+def _products_by_loops(rows: Any, others: Any) -> Any:
+    found = np.zeros((len(rows), len(others)))
+    for row in range(len(rows)):
+        for other in range(len(others)):
+            for each in range(rows.shape[1]):
+                found[row, other] += rows[row, each] * others[other, each]
+    return found
+
+
+@kernel
+def probability(odds: float) -> float:
+    """That of something with these odds, in logarithms."""
+    return 1.0 / (1.0 + math.exp(-odds)) if odds > -700.0 else 0.0
+
+
+@kernel
+def believed(odds: float) -> float:
+    """How far the split goes over from the law's to the one aimed at, for the logarithm of the odds for shapes."""
+    part = min(max((probability(odds) - _LAW_BELOW) / (_AIM_ABOVE - _LAW_BELOW), 0.0), 1.0)
+    return part * part * (3.0 - 2.0 * part)
 
 
 @kernel
 def classify(
     amounts: Any, outcomes: Any, first: int, last: int, top: float, c: float, b: float, sigma: Any, counts: bool,
-    fade: float, weight: Any, value: Any,
+    fade: float, tables: Any, rest: Any,
 ) -> None:  # fmt: skip
-    """Add up, for each arm and class of amounts, A^(2c)/v and A^c·Y/v; v is the variance of the outcome.
+    """Add up, for each arm and class of amounts, A^(2c)/v and A^c·Y/v, for each arm Y²/v and outcomes; v: variance.
 
     Once as they are, once with periods that count less by `fade` for every one that followed.
     """
@@ -172,15 +228,18 @@ def classify(
     if counts:
         variance = np.maximum(variance, np.abs(outcome) + 1.0)
     response, part = np.exp(c * log), fade ** (last - periods[seen])
-    for table, added in ((weight, response * response / variance), (value, response * outcome / variance)):
-        np.add.at(table[0], (arm, each), added)
-        np.add.at(table[1], (arm, each), part * added)
+    for index, added in enumerate((response * response / variance, response * outcome / variance)):
+        np.add.at(tables[0, index], (arm, each), added)
+        np.add.at(tables[1, index], (arm, each), part * added)
+    for index, added in enumerate((outcome * outcome / variance, np.ones(len(log)))):
+        np.add.at(rest[0, index], arm, added)
+        np.add.at(rest[1, index], arm, part * added)
 
 
 @when_compiled(classify)
 def _classify_by_loops(
     amounts: Any, outcomes: Any, first: int, last: int, top: float, c: float, b: float, sigma: Any, counts: bool,
-    fade: float, weight: Any, value: Any,
+    fade: float, tables: Any, rest: Any,
 ) -> None:  # fmt: skip
     """`classify`, outcome by outcome."""
     rows, arms = amounts.shape
@@ -197,79 +256,12 @@ def _classify_by_loops(
                 if counts:
                     variance = max(variance, abs(outcome) + 1.0)
                 response = math.exp(c * log)
-                added = response * response / variance
-                weight[0, arm, each] += added
-                weight[1, arm, each] += part * added
-                added = response * outcome / variance
-                value[0, arm, each] += added
-                value[1, arm, each] += part * added
-
-
-@kernel
-def filtered(weight: Any, value: Any, step: float, level: Any, spread: Any) -> float:
-    """Take in the classes of one arm from the smallest on; their log-likelihood. Writes means and variances."""
-    height, mean, variance, begun = 0.0, 0.0, 0.0, False
-    for each in range(len(weight)):
-        variance += step
-        if weight[each] > 0.0:
-            found, error = value[each] / weight[each], 1.0 / weight[each]
-            if begun:
-                total = variance + error
-                height -= 0.5 * (math.log(total) + (found - mean) ** 2 / total)
-                gain = variance / total
-                mean += gain * (found - mean)
-                variance *= 1.0 - gain
-            else:
-                mean, variance, begun = found, error, True
-        level[each], spread[each] = mean, variance
-    return height
-
-
-@kernel
-def smoothed(weight: Any, step: float, level: Any, spread: Any) -> None:
-    """Take in what larger amounts say of smaller ones; below the smallest that was tried, the curve is the law's."""
-    first = 0
-    while first < len(weight) - 1 and not weight[first] > 0.0:
-        first += 1
-    for back in range(len(weight) - 1 - first):
-        each = len(weight) - 2 - back
-        gain = spread[each] / max(spread[each] + step, 1e-300)
-        level[each] += gain * (level[each + 1] - level[each])
-    for each in range(first):
-        level[each] = level[first]
-
-
-@kernel
-def tried_up_to(weight: Any) -> int:
-    """The class of the largest amount that was tried."""
-    last = len(weight) - 1
-    while last > 0 and not weight[last] > 0.0:
-        last -= 1
-    return last
-
-
-@kernel
-def concave_hull(size: Any, level: Any, end: int, slopes: Any, lengths: Any) -> None:
-    """Write the pieces of the least concave curve above (0, 0) and the points (size, level) before `end`.
-
-    Each piece has a slope and a length.
-    """
-    kept = np.empty(len(size) + 1, np.int64)
-    kept[0], number = -1, 1
-    for each in range(min(end, len(size))):
-        while number > 1:
-            before, last = kept[number - 2], kept[number - 1]
-            x, y = (0.0, 0.0) if before < 0 else (size[before], level[before])
-            if (level[last] - y) * (size[each] - x) > (level[each] - y) * (size[last] - x):
-                break
-            number -= 1
-        kept[number] = each
-        number += 1
-    for piece in range(1, number):
-        before, last = kept[piece - 1], kept[piece]
-        x, y = (0.0, 0.0) if before < 0 else (size[before], level[before])
-        lengths[piece - 1] = size[last] - x
-        slopes[piece - 1] = (level[last] - y) / (size[last] - x)
+                for index in range(2):
+                    weight = (part if index == 1 else 1.0) / variance
+                    tables[index, 0, arm, each] += weight * response * response
+                    tables[index, 1, arm, each] += weight * response * outcome
+                    rest[index, 0, arm] += weight * outcome * outcome
+                    rest[index, 1, arm] += weight * variance
 
 
 @kernel

@@ -148,69 +148,113 @@ def split_by_knowledge(policy: Any, period: Any, sums: Any, memory: Any, rng: An
         shares[:] = memory
         return
     memory[:] = 0.0
-    c, b, step = known.law[C], known.law[B], known.motion[STEP]
-    arms, curved = len(shares), known.law[CURVED]
-    if curved > 0.0:
-        c = min(c, _LARGEST_CURVED_C)
-    means = aimed_at(known.means, known.aim, c, curved if period.number % _LAW_AGAIN > 0 else 0.0)
-    information, score = np.zeros(arms), np.zeros(arms)
+    c, step, curved = known.law[C], known.motion[STEP], known.law[CURVED]
+    arms = len(shares)
+    information = np.zeros(arms)
     for arm in range(arms):
-        if not math.isnan(means[arm]):
+        if not math.isnan(known.means[arm]):
             information[arm] = 1.0 / max(known.contrasts[arm], 1e-300)
-            score[arm] = means[arm] * information[arm]
     left = open_shares(information, shares)
     if left <= 0.0:
         return
     # What is older than the memory is as if it had never been.
     number = max(1, int(period.number / (1.0 + step * period.number)))
     horizon = policy.horizon if step < _LEAST_STEP else 0
-    if c < 1.0:
-        bent = BentRule(
-            horizon, c, np.ones(arms), policy.normals, excess_power(c), fresh_part(b, c), shrinkage(b, c)
-        )  # fmt: skip
-        observed = np.nonzero(information)[0]
-        weights = bent_weights(bent, number, observed, information, score, rng)
-        vary(weights, known.law[PROPORTIONAL], curved, period.number)
-        floor = power_floor(number, FLOOR_EXPONENT, arms)
-        write_shares(observed, weights, floor, information, left, shares)
-        if curved == 0.0 and still:
-            memory[:] = shares
-        if curved == 0.0 and probes(period.number):
-            shares[observed] += _PROBED * (left / len(observed) - shares[observed])
-        return
+    plan = Plan(period.number, number, horizon, period.unit, left)
+    settled = True
+    if c >= 1.0:
+        settled = straight_split(plan, known, information, rng, shares)
+    if c < 1.0 or curved > 0.0:
+        bent = np.zeros(arms)
+        bent_split(plan, known, information, policy.normals, rng, bent)
+        part = 1.0 if c < 1.0 else curved
+        for arm in range(arms):
+            if information[arm] > 0.0:
+                shares[arm] += part * (bent[arm] - shares[arm])
+        settled = curved == 0.0
+    if still and settled:
+        memory[:] = shares
+    if curved == 0.0 and c < 1.0 and probes(period.number):
+        even = left / np.count_nonzero(information)
+        for arm in range(arms):
+            if information[arm] > 0.0:
+                shares[arm] += _PROBED * (even - shares[arm])
+
+
+class Plan(NamedTuple):
+    """What a split is for: the period, the periods that count, the horizon, the unit, and what is left to give."""
+
+    period: int
+    number: int
+    horizon: int
+    unit: float
+    left: float
+
+
+@large_kernel
+def bent_split(plan: Any, known: Any, information: Any, normals: Any, rng: Any, shares: Any) -> None:
+    """Write the split where returns diminish, or where arms have shapes of their own."""
+    c, b, curved = known.law[C], known.law[B], known.law[CURVED]
+    if curved > 0.0:
+        c = min(c, _LARGEST_CURVED_C)
+    # With returns in proportion how far it is believed is how far the split goes; it is aimed at as it is.
+    part = (1.0 if known.law[C] >= 1.0 else curved) if plan.period % _LAW_AGAIN > 0 else 0.0
+    means = aimed_at(known.means, known.aim, c, part if curved > 0.0 else 0.0)
+    score = np.zeros(len(shares))
+    for arm in range(len(shares)):
+        if information[arm] > 0.0:
+            score[arm] = means[arm] * information[arm]
+    rule = BentRule(
+        plan.horizon, c, np.ones(len(shares)), normals, excess_power(c), fresh_part(b, c), shrinkage(b, c)
+    )  # fmt: skip
+    observed = np.nonzero(information)[0]
+    weights = bent_weights(rule, plan.number, observed, information, score, rng)
+    vary(weights, known.law[PROPORTIONAL], curved, plan.period)
+    floor = power_floor(plan.number, FLOOR_EXPONENT, len(shares))
+    write_shares(observed, weights, floor, information, plan.left, shares)
+
+
+@large_kernel
+def straight_split(plan: Any, known: Any, information: Any, rng: Any, shares: Any) -> bool:
+    """Write the split where returns are in proportion; whether it is worth keeping if the world stands still."""
+    arms, b = len(shares), known.law[B]
+    score = np.zeros(arms)
+    for arm in range(arms):
+        if information[arm] > 0.0:
+            score[arm] = known.means[arm] * information[arm]
     dividing_b = max(b, _LEAST_DIVIDING_B)
     tilt, floor = recommended_tilt(dividing_b), recommended_floor(dividing_b)
-    rule = Rule(number, horizon, 1.0, np.ones(arms), tilt, floor)
+    rule = Rule(plan.number, plan.horizon, 1.0, np.ones(arms), tilt, floor)
     pooled = min(max((1.0 - b - _DIVIDES_UP_TO) / (_POOLS_FROM - _DIVIDES_UP_TO), 0.0), 1.0)
-    doubt = divided_in_doubt(known.law[PROPORTIONAL], b, period.number)
-    even = left / np.count_nonzero(information)
+    doubt = divided_in_doubt(known.law[PROPORTIONAL], b, plan.period)
+    even = plan.left / np.count_nonzero(information)
     if pooled < 1.0:
-        divide_by_odds(rule, information, score, left, rng, shares)
+        divide_by_odds(rule, information, score, plan.left, rng, shares)
         for arm in range(arms):
             if information[arm] > 0.0:
                 shares[arm] += doubt * (even - shares[arm])
-    if pooled > 0.0:
-        once = max(1.0, period.number / _SPLITS_PER_EFOLD) if still else 1.0  # for so many periods
-        if doubt > 0.0 and rng.random() < _WHOLLY_EVEN * pooled * doubt * once:
-            for arm in range(arms):
-                shares[arm] = even if information[arm] > 0.0 else shares[arm]
-            return
-        # A period of the whole budget on one arm counts 1.
-        count = np.zeros(arms)
+    if pooled == 0.0:
+        return True
+    still = known.motion[STILL] >= _STILL_ENOUGH
+    once = max(1.0, plan.period / _SPLITS_PER_EFOLD) if still else 1.0  # for so many periods
+    if doubt > 0.0 and rng.random() < _WHOLLY_EVEN * pooled * doubt * once:
         for arm in range(arms):
-            count[arm] = (known.sigma[arm] * period.unit ** (b - 1.0)) ** 2 * information[arm]
-        chosen = optimistic_arm(rule, count, information, score, rng)
-        trace = left * power_floor(period.number, TRACE_EXPONENT, arms)
-        others = 0.0
-        for arm in range(arms):
-            if information[arm] > 0.0 and arm != chosen:
-                shares[arm] = max((1.0 - pooled) * shares[arm] + pooled * doubt * even, trace)
-                others += shares[arm]
-        shares[chosen] = max(left - others, 0.0)
-        # What is tried is tried for one period; what was mostly chosen goes on for a part of the time so far.
-        still = still and count[chosen] == count.max()
-    if still:
-        memory[:] = shares
+            shares[arm] = even if information[arm] > 0.0 else shares[arm]
+        return False
+    # A period of the whole budget on one arm counts 1.
+    count = np.zeros(arms)
+    for arm in range(arms):
+        count[arm] = (known.sigma[arm] * plan.unit ** (b - 1.0)) ** 2 * information[arm]
+    chosen = optimistic_arm(rule, count, information, score, rng)
+    trace = plan.left * power_floor(plan.period, TRACE_EXPONENT, arms)
+    others = 0.0
+    for arm in range(arms):
+        if information[arm] > 0.0 and arm != chosen:
+            shares[arm] = max((1.0 - pooled) * shares[arm] + pooled * doubt * even, trace)
+            others += shares[arm]
+    shares[chosen] = max(plan.left - others, 0.0)
+    # What is tried is tried for one period; what was mostly chosen goes on for a part of the time so far.
+    return bool(count[chosen] == count.max())
 
 
 @kernel
