@@ -80,4 +80,3 @@ def delete(campaign: Campaign, confirm: str) -> None:
         transaction.require_expected()
         transaction.session.delete_campaign(campaign.transactions.campaign)
     campaign.transactions.shared.forget()
-    campaign.transactions.shared.deleted = True
