@@ -169,6 +169,24 @@ def test_a_campaign_that_is_damaged_keeps_no_other_from_being_told(ads, db, rece
     assert all(row.error for row in known.deliveries())
 
 
+def test_what_is_due_is_of_the_campaign_that_had_the_name(ads, db, receiver, monkeypatch):
+    """While a slow address keeps the others waiting, a campaign may be renamed, and another one have its name."""
+    Webhooks(db).create("ledger", receiver.url, campaign="ads", topics=("split",), internal=True)
+    ads.split()
+    due = Webhooks.due
+
+    def renamed_since(known):
+        found = due(known)
+        if ads.name == "ads":
+            ads.rename("private")
+            ap.Campaign.create("ads", ("c", "d"), budget=20, b=0.75, sigma=1, seed=1, db=db).split()
+        return found
+
+    monkeypatch.setattr(Webhooks, "due", renamed_since)
+    assert Sender(db).deliver() == 1
+    assert set(receiver.messages[0]["amounts"]) == {"a", "b"}
+
+
 def test_a_change_of_health_is_told_once(ads, db, receiver):
     Webhooks(db).create("ledger", receiver.url, topics=("health",), internal=True)
     sender = Sender(db)

@@ -32,6 +32,7 @@ from apportion._version import __version__
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.events import DAMAGE, Event
 from apportion.campaigns.plain_data import plain
+from apportion.campaigns.storage.store import open_store
 from apportion.campaigns.storage.webhooks import SECRET_PREFIX, Due, Webhooks
 from apportion.errors import ApportionError
 
@@ -98,7 +99,8 @@ class Sender:
         """Tell one webhook of what happened in a campaign: how many messages it took, and whether all that it got."""
         number, findings, taken, at_health = due.number, due.findings, 0, False
         try:
-            campaign = Campaign.open(due.campaign, self._db)
+            # By its number: another campaign may have got its name since.
+            campaign = Campaign(open_store(self._db), due.campaign_id, due.campaign)
             for event in campaign.events(due.number, MESSAGES_AT_ONCE):
                 topic = _TOPICS.get(event.kind)
                 if topic in due.webhook.topics:
