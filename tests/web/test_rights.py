@@ -1,8 +1,10 @@
 """Rights on single campaigns: every route, by every kind of token, and what lists and streams show."""
 
+import asyncio
 import re
 
 import pytest
+from starlette.requests import Request
 from tests.cli.commands import run
 
 import apportion as ap
@@ -11,7 +13,7 @@ from apportion.campaigns.storage.store import Store
 from apportion.campaigns.storage.tokens import Tokens
 from apportion.web.app import create_app
 from apportion.web.guard.credentials import Access
-from apportion.web.guard.users import CAMPAIGN_ROUTE
+from apportion.web.guard.users import CAMPAIGN_ROUTE, reader, still_allowed
 
 LEVELS = ("read", "record", "manage")
 ADS = "/api/v1/campaigns/ads"
@@ -202,3 +204,31 @@ def test_a_name_whose_campaign_was_deleted_elsewhere_leads_to_the_new_one(sqlite
     assert client.get(ADS).status_code == 404
     ap.Campaign.create("ads", ("c", "d"), budget=20, b=0.75, sigma=1, seed=1, db=sqlite)
     assert client.get(ADS).json()["settings"]["budget"] == 20
+
+
+@pytest.mark.parametrize(("granted", "goes_on"), [("read", False), ("record", False), (None, False), ("", True)])
+def test_a_stream_of_all_campaigns_ends_where_they_are_others(sqlite, granted, goes_on):
+    """Who may no longer read one is not told that it changed; who may read one more begins anew, and is."""
+    for name in ("ads", "more"):
+        ap.Campaign.create(name, ("a", "b"), budget=1, db=sqlite)
+    tokens = Tokens(sqlite)
+    secret = tokens.create("anna", scope="none")
+    tokens.grant("anna", "ads", "read")
+    app = create_app(sqlite, access=Access(True, None))
+    request = Request({
+        "type": "http", "method": "GET", "path": "/api/v1/stream", "app": app, "client": ("127.0.0.1", 1),
+        "state": {}, "headers": [(b"authorization", f"Bearer {secret}".encode())], "query_string": b"",
+    })  # fmt: skip
+
+    async def asked():
+        await reader(request)
+        allowed = still_allowed(request)
+        assert await allowed()
+        if granted:
+            tokens.grant("anna", "more", granted)
+        elif granted is None:
+            tokens.withdraw("anna", "ads")
+        app.state.credentials.forget()  # a second later
+        return await allowed()
+
+    assert asyncio.run(asked()) is goes_on
