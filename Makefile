@@ -6,7 +6,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 # Threads inside numerical libraries only fight with pytest's own workers on two cores.
 QUIET  := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo test soak lint docs bench clean help
+.PHONY: demo test soak lint docs bench hashes clean help
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -58,6 +58,9 @@ docs: $(VENV)/.docs  ## build the documentation into site/, strictly
 
 bench: $(VENV)/.bench  ## measure the speed bars; every figure is a ratio or a minimum over repeats
 	$(QUIET) $(BIN)/python -m benchmarks
+
+hashes: $(VENV)/.test  ## write the packages of the Docker image anew, with their hashes, as constraints.txt has them
+	$(BIN)/python docs/tools/image_requirements.py
 
 clean:  ## remove the virtual environment and every cache
 	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -439,3 +439,13 @@ def test_the_largest_amounts_are_looked_for_once_however_many_tickets_are_taken_
     looked.clear()
     assert ads.check(full=True).exact
     assert len(looked) <= 2
+
+
+def test_a_campaign_that_was_renamed_elsewhere_is_not_deleted_by_its_old_name(ads, sqlite):
+    elsewhere = ap.Campaign.open("ads", sqlite)
+    elsewhere.rename("private")
+    with pytest.raises(ap.InvalidValue, match="must be the name of the campaign to delete, 'private'; got 'ads'"):
+        ads.delete("ads")
+    assert ap.Campaign.names(sqlite) == ("private",)
+    ads.delete("private")
+    assert ap.Campaign.names(sqlite) == ()

@@ -14,11 +14,10 @@ import sys
 import urllib.request
 import venv
 import zipfile
-from importlib import metadata
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
+from closure import closure
 
 from apportion._common import optional
 
@@ -68,25 +67,6 @@ def ran(*command, **options):
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
-
-
-def asked_for(lines, extras=()):
-    """The names of the packages that requirements ask for on this machine, and the extras of each."""
-    for requirement in map(Requirement, lines):
-        marker = requirement.marker
-        if marker is None or any(marker.evaluate({"extra": extra}) for extra in (*extras, "")):
-            yield requirement.name, tuple(requirement.extras)
-
-
-def closure(lines, extras=()):
-    """The distributions that pip would install for them, from those of the running environment."""
-    found, pending = {}, [*asked_for(lines, extras)]
-    while pending:
-        name, wanted = pending.pop()
-        if (name, wanted) not in found:
-            found[name, wanted] = metadata.distribution(name)
-            pending += asked_for(found[name, wanted].requires or (), wanted)
-    return {distribution.name.lower(): distribution for distribution in found.values()}
 
 
 @pytest.fixture(scope="module")

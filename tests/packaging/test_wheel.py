@@ -144,6 +144,7 @@ def test_the_sdist_holds_the_tree_and_nothing_stray(unpacked):
     folders = {"src", "tests", "docs", "examples", "benchmarks"}
     assert folders <= tops
     files = {"pyproject.toml", "Makefile", "constraints.txt", "mkdocs.yml", "README.md", "CHANGELOG.md", "LICENSE"}
+    files |= {"requirements-image.txt"}
     assert files <= tops
     assert {"CITATION.cff", "CONTRIBUTING.md", "SECURITY.md"} <= tops
     docker = {"Dockerfile", "compose.yaml", ".dockerignore"}

@@ -1,15 +1,19 @@
 """Rights on single campaigns: every route, by every kind of token, and what lists and streams show."""
 
+import asyncio
 import re
 
 import pytest
+from starlette.requests import Request
 from tests.cli.commands import run
 
 import apportion as ap
+from apportion.campaigns.storage.address import database_url
+from apportion.campaigns.storage.store import Store
 from apportion.campaigns.storage.tokens import Tokens
 from apportion.web.app import create_app
 from apportion.web.guard.credentials import Access
-from apportion.web.guard.users import CAMPAIGN_ROUTE
+from apportion.web.guard.users import CAMPAIGN_ROUTE, reader, still_allowed
 
 LEVELS = ("read", "record", "manage")
 ADS = "/api/v1/campaigns/ads"
@@ -172,3 +176,59 @@ def test_the_commands_of_rights(sqlite):
         assert (done.code, done.err) == (2, sentence + "\n")
     assert run("token", "withdraw", "anna", "ads", "--db", sqlite).code == 0
     assert Tokens(sqlite).list()[0].rights == {}
+
+
+def test_a_name_that_another_campaign_has_now_leads_to_that_one(sqlite, client_of):
+    """Whoever renamed the first did it elsewhere: in another worker, or on the command line."""
+    first = ap.Campaign.create("ads", ("a", "b"), budget=10, b=0.75, sigma=1, seed=1, db=sqlite)
+    tokens = Tokens(sqlite)
+    app = create_app(sqlite, access=Access(True, None))
+    manager = client_of(app, Authorization=f"Bearer {tokens.create('manager')}")
+    assert manager.get(ADS).json()["settings"]["budget"] == 10  # it is held ready by its name
+    first.rename("private")
+    ap.Campaign.create("ads", ("c", "d"), budget=20, b=0.75, sigma=1, seed=1, db=sqlite)
+    secret = tokens.create("guest", scope="none")
+    tokens.grant("guest", "ads", "record")
+    guest = client_of(app, Authorization=f"Bearer {secret}")
+    assert guest.get(f"{ADS}/events").json()["events"][0]["payload"]["options"]["arms"] == ["c", "d"]
+    assert {arm["arm"] for arm in guest.post(f"{ADS}/splits").json()["arms"]} == {"c", "d"}
+    assert first.period == 0
+
+
+def test_a_name_whose_campaign_was_deleted_elsewhere_leads_to_the_new_one(sqlite, client_of):
+    first = ap.Campaign.create("ads", ("a", "b"), budget=10, b=0.75, sigma=1, seed=1, db=sqlite)
+    client = client_of(create_app(sqlite))
+    assert client.get(ADS).status_code == 200
+    other = ap.Campaign(Store(database_url(sqlite)), first.transactions.campaign, "ads")  # as in another process
+    other.delete(confirm="ads")
+    assert client.get(ADS).status_code == 404
+    ap.Campaign.create("ads", ("c", "d"), budget=20, b=0.75, sigma=1, seed=1, db=sqlite)
+    assert client.get(ADS).json()["settings"]["budget"] == 20
+
+
+@pytest.mark.parametrize(("granted", "goes_on"), [("read", False), ("record", False), (None, False), ("", True)])
+def test_a_stream_of_all_campaigns_ends_where_they_are_others(sqlite, granted, goes_on):
+    """Who may no longer read one is not told that it changed; who may read one more begins anew, and is."""
+    for name in ("ads", "more"):
+        ap.Campaign.create(name, ("a", "b"), budget=1, db=sqlite)
+    tokens = Tokens(sqlite)
+    secret = tokens.create("anna", scope="none")
+    tokens.grant("anna", "ads", "read")
+    app = create_app(sqlite, access=Access(True, None))
+    request = Request({
+        "type": "http", "method": "GET", "path": "/api/v1/stream", "app": app, "client": ("127.0.0.1", 1),
+        "state": {}, "headers": [(b"authorization", f"Bearer {secret}".encode())], "query_string": b"",
+    })  # fmt: skip
+
+    async def asked():
+        await reader(request)
+        allowed = still_allowed(request)
+        assert await allowed()
+        if granted:
+            tokens.grant("anna", "more", granted)
+        elif granted is None:
+            tokens.withdraw("anna", "ads")
+        app.state.credentials.forget()  # a second later
+        return await allowed()
+
+    assert asyncio.run(asked()) is goes_on

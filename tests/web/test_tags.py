@@ -10,7 +10,6 @@ from running import PATIENCE, Service
 from starlette.testclient import TestClient
 
 import apportion as ap
-from apportion.campaigns import transactions
 from apportion.campaigns.storage import database
 from apportion.campaigns.storage import store as stores
 from apportion.web import shared
@@ -95,7 +94,7 @@ def test_a_stream_ends_with_its_token(sqlite):
 
 def test_what_a_server_holds_of_campaigns_is_bounded(sqlite, monkeypatch):
     monkeypatch.setattr(shared, "MOST_REMEMBERED", 5)
-    monkeypatch.setattr(transactions, "MOST_SHARED", 5)
+    monkeypatch.setattr(stores, "MOST_SHARED", 5)
     for number in range(12):
         ap.Campaign.create(f"c{number}", ("a", "b"), budget=1, db=sqlite)
     app = create_app(sqlite)
@@ -104,9 +103,20 @@ def test_what_a_server_holds_of_campaigns_is_bounded(sqlite, monkeypatch):
             assert len(client.get("/api/v1/campaigns").json()["campaigns"]) == 12
             for number in range(12):
                 assert client.post(f"/api/v1/campaigns/c{number}/splits").status_code == 201
-    assert len(app.state.campaigns) <= 5
     assert len(app.state.summaries) <= 5
-    assert len(stores.open_store(sqlite).shared) <= 6
+    assert len(stores.open_store(sqlite).shared) <= 5
+
+
+def test_campaigns_in_use_stay_in_memory_while_others_pass(sqlite, monkeypatch):
+    """Whatever is held, the one goes that was used longest ago, not the one that came first."""
+    monkeypatch.setattr(stores, "MOST_SHARED", 3)
+    campaigns = [ap.Campaign.create(f"c{n}", ("a", "b"), budget=1, b=0.75, sigma=1, db=sqlite) for n in range(8)]
+    busy = campaigns[0].transactions.shared
+    for other in campaigns[1:]:
+        assert other.period == 0
+        assert campaigns[0].period == 0
+    assert campaigns[0].transactions.shared is busy
+    assert busy.state is not None
 
 
 def test_databases_that_nobody_uses_are_closed(tmp_path):

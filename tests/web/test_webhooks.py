@@ -169,6 +169,51 @@ def test_a_campaign_that_is_damaged_keeps_no_other_from_being_told(ads, db, rece
     assert all(row.error for row in known.deliveries())
 
 
+def test_what_is_due_is_of_the_campaign_that_had_the_name(ads, db, receiver, monkeypatch):
+    """While a slow address keeps the others waiting, a campaign may be renamed, and another one have its name."""
+    Webhooks(db).create("ledger", receiver.url, campaign="ads", topics=("split",), internal=True)
+    ads.split()
+    due = Webhooks.due
+
+    def renamed_since(known):
+        found = due(known)
+        if ads.name == "ads":
+            ads.rename("private")
+            ap.Campaign.create("ads", ("c", "d"), budget=20, b=0.75, sigma=1, seed=1, db=db).split()
+        return found
+
+    monkeypatch.setattr(Webhooks, "due", renamed_since)
+    assert Sender(db).deliver() == 1
+    assert set(receiver.messages[0]["amounts"]) == {"a", "b"}
+
+
+def test_an_address_that_is_slow_does_not_keep_the_others_waiting(ads, db, receiver, monkeypatch):
+    """Each has its turn; what is left is told in the next, in order."""
+    known, moment = Webhooks(db), [0.0]
+    for name in ("a", "z"):
+        known.create(name, f"{receiver.url}/{name}", topics=("split",), internal=True)
+    more = ap.Campaign.create("more", ("a", "b"), budget=10, b=0.75, sigma=1, seed=1, db=db)
+    for campaign in (ads, ads, ads, more):
+        campaign.split()
+    told = []
+
+    def slow(due, identity, message):
+        told.append((due.webhook.name, message["campaign"], message["ticket"]))
+        moment[0] += 6.0 if due.webhook.name == "a" else 0.1
+
+    monkeypatch.setattr(webhooks, "send", slow)
+    monkeypatch.setattr(webhooks.time, "monotonic", lambda: moment[0])
+    sender = Sender(db)
+    assert sender.deliver() == 6
+    assert [name for name, *_ in told].count("z") == 4
+    while sender.deliver():
+        pass
+    for name in ("a", "z"):
+        own = [(campaign, ticket) for each, campaign, ticket in told if each == name]
+        assert sorted(own) == [("ads", 1), ("ads", 2), ("ads", 3), ("more", 1)]
+        assert [ticket for campaign, ticket in own if campaign == "ads"] == [1, 2, 3]
+
+
 def test_a_change_of_health_is_told_once(ads, db, receiver):
     Webhooks(db).create("ledger", receiver.url, topics=("health",), internal=True)
     sender = Sender(db)

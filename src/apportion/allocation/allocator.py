@@ -1,6 +1,5 @@
 """Ask and tell, by arm name, in memory: the door through which a real budget meets a policy."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self, cast
 
@@ -8,40 +7,27 @@ import numpy as np
 
 from apportion._common import optional, validation
 from apportion.allocation import allocator_state
+from apportion.allocation.account import Account
 from apportion.allocation.allocator_state import ReadTickets
 from apportion.allocation.allowed import Allowed
 from apportion.allocation.arms import Arm, Arms
 from apportion.allocation.beliefs import Beliefs
+from apportion.allocation.believing import Believing
 from apportion.allocation.decision import Decision
 from apportion.allocation.limits import Limits
-from apportion.allocation.noise_levels import GivenSigma, NoiseLevels, Sigma, per_arm, sigma_by_name
-from apportion.allocation.outcomes import (
-    Amounts,
-    Outcomes,
-    OutcomeUpdate,
-    budget_amount,
-    must_agree,
-    read_outcomes,
-    refuse_missing,
-)
-from apportion.allocation.past import HeldLaw, exponents_of, past_for
+from apportion.allocation.noise_levels import GivenSigma, NoiseLevels, Sigma, sigma_by_name
+from apportion.allocation.outcomes import Amounts, Outcomes
+from apportion.allocation.past import HeldLaw, Past, exponents_of, past_for
+from apportion.allocation.policy_at_work import PolicyAtWork, placed
 from apportion.allocation.rules import Rules
 from apportion.allocation.saved_state import fresh_seed
 from apportion.allocation.split import Split
-from apportion.allocation.tickets import Ticket, Tickets, TicketStore, last_kept
-from apportion.errors import Conflict
-from apportion.inference.knowledge import Knowledge, knowledge
-from apportion.inference.learned import Learned, learned, sums_for
-from apportion.inference.learner import Learning
+from apportion.allocation.tickets import Tickets, TicketStore
+from apportion.inference.learned import Learned
 from apportion.inference.past import LearnedPast
-from apportion.model.confidence import anytime_rho
 from apportion.model.sums import MANY_ARMS, Floats
 from apportion.model.trimmed_mean import Groups, window_of
 from apportion.policies import Policy
-from apportion.policies.contract import Period, decide_now
-
-# The anytime interval is narrowest at about this many periods of even shares; it holds at any other time too.
-_TUNED_FOR_PERIODS = 20.0
 
 
 class Allocator:
@@ -109,36 +95,55 @@ class Allocator:
     ) -> None:
         if not isinstance(policy, Policy):
             raise validation.refuse("policy", "a policy such as apportion.Odds(b=0.75)", policy)
-        self.policy = policy
-        self.horizon = None if horizon is None else validation.whole("horizon", horizon, low=1)
-        self.level = validation.number("level", level, above=0.0, below=1.0)
-        self.minimise = validation.flag("minimise", minimise)
+        horizon = None if horizon is None else validation.whole("horizon", horizon, low=1)
+        level = validation.number("level", level, above=0.0, below=1.0)
+        minimise = validation.flag("minimise", minimise)
         if validation.flag("whole", whole) and step is not None:
             raise validation.refuse("step", "left out where `whole` is True", step)
         step = 1.0 if whole else None if step is None else validation.number("step", step, low=0.0)
         resolution = None if resolution is None else validation.number("resolution", resolution, low=0.0)
         self.seed = fresh_seed() if seed is None else validation.whole("seed", seed, low=0)
-        self._rng = np.random.Generator(np.random.PCG64(self.seed))
         known = Arms(arms, minimum, maximum, pinned)
         count = _plain_or_fast(len(known.names))
         kept: TicketStore = Tickets() if tickets is None else tickets
         self._allowed = Allowed(
             known, Limits(count, growth, change), Rules(rules, known.names), kept, step, resolution
         )  # fmt: skip
-        self.sigma = self._levels(getattr(policy, "sigma", None) if sigma is None else sigma)
-        """One number, or one per arm by name; None: not known."""
-        self._past = past_for(policy, count, b=b, c=c, half_life=half_life, window=window, robust=robust)
-        self._give_sigma()
-        self._memory = policy.initial_memory(count)
-        self._tickets = kept
-        self._unit: float | None = None
-        self._even_share = 1.0 / count
-        self._records: dict[bool, Any] = {}
-        self._last_learned: tuple[Knowledge, bool, Learned] | None = None
+        levels = sigma_by_name(getattr(policy, "sigma", None) if sigma is None else sigma, known.names)
+        past = past_for(policy, count, b=b, c=c, half_life=half_life, window=window, robust=robust)
+        self._account = Account(past, kept, minimise)
+        self._work = PolicyAtWork(policy, count, horizon, self.seed)
+        self._believing = Believing(self._account, self._work, levels, level, count)
+        self._believing.give_sigma(known.names)
         # A policy that lacks something, a horizon say, is refused now and not at the first ask.
         self.prepare()
 
     # What is known of the set-up
+
+    @property
+    def policy(self) -> Policy:
+        """What decides; a σ per arm that was given to it grows with the arms."""
+        return self._work.policy
+
+    @property
+    def horizon(self) -> int | None:
+        """How many periods there will be; None: not known."""
+        return self._work.horizon
+
+    @property
+    def sigma(self) -> Sigma | None:
+        """One number, or one per arm by name; None: not known."""
+        return self._believing.sigma
+
+    @property
+    def level(self) -> float:
+        """The level of the intervals in `beliefs`."""
+        return self._believing.level
+
+    @property
+    def minimise(self) -> bool:
+        """Whether outcomes are costs."""
+        return self._account.minimise
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -180,12 +185,12 @@ class Allocator:
     @property
     def learns(self) -> bool:
         """Whether the policy learns the law from the outcomes."""
-        return isinstance(self.policy.reads, Learning)
+        return self._work.learns
 
     @property
     def learned(self) -> Learned | None:
         """What the outcomes say about the law and how the world moves; None for a policy that does not learn it."""
-        return self._learned(self._known(self._past.sums())) if self.learns else None
+        return self._believing.learned(self._past.sums(), self._arms.names) if self.learns else None
 
     @property
     def half_life(self) -> float | None:
@@ -205,12 +210,12 @@ class Allocator:
     @property
     def growth(self) -> float | None:
         """How many times the largest amount tried an arm may get; None: any amount."""
-        return self._limits.growth
+        return self._allowed.limits.growth
 
     @property
     def change(self) -> float | None:
         """How far a share may move in one period; None: as far as the policy wants."""
-        return self._limits.change
+        return self._allowed.limits.change
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -235,7 +240,7 @@ class Allocator:
     @property
     def open_tickets(self) -> tuple[int, ...]:
         """The tickets with outcomes still to come."""
-        return self._tickets.open
+        return self._account.tickets.open
 
     # Ask and tell
 
@@ -254,7 +259,7 @@ class Allocator:
     def hold_law(self) -> None:
         """Keep what was learned of the law as it is, and follow only the returns: for simulations from here on."""
         if isinstance(self._past, LearnedPast):
-            self._past = HeldLaw.of(self._past)
+            self._account.past = HeldLaw.of(self._past)
 
     def explain(self, decision: Decision) -> Split:
         """The split of a decision, with the beliefs and reasons of today: ask before `commit`."""
@@ -270,52 +275,20 @@ class Allocator:
 
     def commit(self, decision: Decision) -> int:
         """Take a decision in, whatever the policy would say today; its ticket."""
-        if self._unit is None:
-            self._unit = decision.budget
-        self._past.advance()
-        # Never changed in place: an earlier split explains itself from the memory of its own time.
-        self._memory = decision.memory
-        if decision.generator is not None:
-            self._rng.bit_generator.state = decision.generator
+        self._work.take_in(decision)
         amounts, shares = decision.amounts, decision.shares
         if decision.indices is not None:
-            nothing = np.zeros(len(self._memory))
-            amounts, shares = (_placed(values, decision.indices, nothing) for values in (amounts, shares))
-        self._limits.split(shares)
-        return self._tickets.issue(amounts)
+            nothing = np.zeros(len(decision.memory))
+            amounts, shares = (placed(values, decision.indices, nothing) for values in (amounts, shares))
+        self._allowed.limits.split(shares)
+        return self._account.issue(amounts)
 
     def decision_from(self, payload: Mapping[str, Any]) -> Decision:
         """The decision that `Decision.to_payload` wrote when it was the next, as it is now."""
-        return Decision.from_payload(payload, self.period + 1, self._arms, self._memory)
+        return Decision.from_payload(payload, self.period + 1, self._arms, self._work.memory)
 
     def _decide(self, budget: float, past: Any) -> Decision:
-        amount = budget_amount(budget)
-        active = self._arms.active
-        names, _, _ = self._arms.bounds(active)
-        sums = past if active is None else past.take(active)
-        memory = self._memory.copy() if active is None else self._memory[active]
-        before = self._rng.bit_generator.state
-        try:
-            period = Period(self.period + 1, self.horizon or 0, amount if self._unit is None else self._unit)
-            known = sums
-            if active is not None and self.learns:  # the law is learned from the other arms too: they come last
-                others = np.setdiff1d(np.arange(len(past.count)), active)
-                known = past.take(np.concatenate([active, others]))
-            wanted = decide_now(self._record(active), period, known, memory, self._rng)
-            fitted = self._allowed.fit(wanted, amount, active, lambda: self._believe(names, past, active))
-            given = self._allowed.amounts(fitted.shares, amount, active, self._rng)
-            after = self._rng.bit_generator.state
-            drawn = None if after == before else dict(after)
-        except BaseException:
-            self._rng.bit_generator.state = before
-            raise
-        if drawn is not None:
-            self._rng.bit_generator.state = before
-        memory = memory if active is None else _placed(memory, active, self._memory)
-        changed = memory.tobytes() != self._memory.tobytes()
-        return Decision(
-            period.number, amount, names, active, wanted, fitted.shares, given, memory, changed, drawn, fitted.pulls
-        )
+        return self._work.decide(budget, self.period + 1, past, self._allowed, self._believe)
 
     def tell(
         self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None, *, provisional: bool = False
@@ -329,34 +302,11 @@ class Allocator:
         What is `provisional` is a total so far: it counts as it is, and telling that arm again replaces it exactly,
         until it is told without this. The ticket stays open until then.
         """
-        held = self._tickets.find(ticket)
-        update = read_outcomes(held, self._arms, outcomes, amounts)
-        if validation.flag("provisional", provisional):
-            refuse_missing(update, self._arms.names)
-        must_agree(held, update, self._arms.names)
-        self._limits.observe(held, update)
-        changed = (update.outcomes != held.outcomes) | (update.amounts != held.amounts)
-        replaced = held.provisional & changed
-        if replaced.any():
-            old = np.where(replaced, held.outcomes, math.nan)
-            self._past.revert(self._wide(held.amounts), self._gain(old), held.number)
-        fresh = np.where((update.named & ~held.recorded) | replaced, update.outcomes, math.nan)
-        final = held.recorded & ~held.provisional
-        self._take_in(held, update, fresh, update.named & ~final if provisional else None)
+        self._account.tell(ticket, outcomes, amounts, provisional, self._allowed)
 
     def amend(self, ticket: int, outcomes: Outcomes, amounts: Amounts | None = None) -> None:
         """Correct recorded outcomes, or the `amounts` they came from: the old are taken back exactly."""
-        held = self._tickets.find(ticket)
-        update = read_outcomes(held, self._arms, outcomes, amounts)
-        touched = update.named | (update.amounts != held.amounts)
-        missing = touched & ~held.recorded
-        if missing.any():
-            name = self._arms.names[int(missing.argmax())]
-            raise Conflict(f"Ticket {ticket} has no outcome for '{name}' yet: there is nothing to amend.")
-        self._limits.observe(held, update)
-        old, new = (np.where(touched, values, math.nan) for values in (held.outcomes, update.outcomes))
-        self._past.revert(self._wide(held.amounts), self._gain(old), held.number)
-        self._take_in(held, update, new)
+        self._account.amend(ticket, outcomes, amounts, self._allowed)
 
     def cancel(self, ticket: int) -> None:
         """Take a split back, with what was told of it: as if nothing had been spent. Its number stays taken.
@@ -364,59 +314,20 @@ class Allocator:
         The period counts as one in which nothing was done. What the policy remembers of it, and the numbers that were
         drawn for it, stay.
         """
-        held = self._tickets.find(ticket)
-        if held.cancelled:
-            return
-        self._tickets.cancelled.add(held.number)
-        self._limits.cancel(held, self._tickets)
-        told = np.where(held.recorded, held.outcomes, math.nan)
-        self._past.revert(self._wide(held.amounts), self._gain(told), held.number)
-        held.cancel()
-        self._tickets.settle(held)
+        self._account.cancel(ticket, self._allowed)
 
     def beliefs(self) -> Beliefs:
         """What is believed about every arm that was not removed."""
         indices, amounts = self._arms.remaining, None
         if self.c < 1.0 and self.period:  # what the next unit returns depends on those before it
-            kept = last_kept(self._tickets)
-            last = self._wide(self._tickets.find(kept).amounts) if kept else np.zeros(self._past.arms)
+            last = self._account.last_amounts()
             amounts = last if indices is None else last[indices]
         return self._believe(self._arms.present, self._past.sums(), indices, self._arms.in_play, amounts)
 
     def _believe(
         self, names: Sequence[str], past: Any, indices: Any, in_play: Any = None, amounts: Floats | None = None
     ) -> Beliefs:
-        """Beliefs about the arms at these indices: at the given b, or at what all arms together tell of it."""
-        known: Any = self._known(past) if self.learns else past
-        sums: Any = known if indices is None else known.take(indices)
-        found, sigma, b, c = None, self.sigma, self._past.b, self._past.c
-        if self.learns:
-            found = self._learned(known)
-            b, c = found.b, found.c
-            if self.sigma is None:
-                sigma = math.nan if math.isnan(found.sigma) else dict(zip(names, sums.sigma.tolist()))
-            sums = sums_for(sums)
-        if isinstance(sigma, Mapping):
-            sigma = {name: sigma[name] for name in names}
-        return Beliefs(
-            names, sums, sigma=sigma, rho=self._rho(b, c), level=self.level, minimise=self.minimise, learned=found,
-            in_play=in_play, c=c, amounts=amounts,
-        )  # fmt: skip
-
-    def _known(self, past: Any) -> Knowledge:
-        """What is known of every arm; with a memory that was given it is worked out of the sums."""
-        if isinstance(past, Knowledge):
-            return past
-        with np.errstate(all="ignore"):
-            found: Knowledge = knowledge(past, self.period + 1, np.nan_to_num(per_arm(self.sigma, self._arms.names)))
-        return found
-
-    def _learned(self, known: Knowledge) -> Learned:
-        """What is known, for people: worked out once for what is asked for many times."""
-        given, last = self.sigma is not None, self._last_learned
-        if last is None or last[0] is not known or last[1] != given:
-            last = self._last_learned = known, given, learned(known, given)
-        return last[2]
+        return self._believing.beliefs(names, past, indices, self._arms.names, in_play, amounts)
 
     # The arms
 
@@ -429,14 +340,15 @@ class Allocator:
         allowed = self._allowed.with_arms(arms, self._allowed.rules.with_arm(name, arms.names))
         count = _plain_or_fast(len(arms.names))
         levels = NoiseLevels(self.policy, self.sigma).with_arm(name, arms.index(name), sigma, count > self._past.arms)
-        if count > len(self._memory):
+        if count > self._past.arms:
             # A policy made for so many arms and no more refuses here, before anything has changed.
-            self._memory = np.concatenate([self._memory, levels.policy.initial_memory(count)[-1:]])
+            self._work.add_arm(levels.policy)
             self._past.add_arms()
-            self._limits.add_arm()
-        self.policy, self.sigma = levels
-        self._allowed, self._records = allowed, {}
-        self._give_sigma()
+            self._allowed.limits.add_arm()
+        self._work.policy, self._believing.sigma = levels
+        self._allowed = allowed
+        self._work.prepare_anew()
+        self._believing.give_sigma(self._arms.names)
 
     def pause_arm(self, name: str) -> None:
         """Give the arm nothing until it is resumed."""
@@ -455,7 +367,8 @@ class Allocator:
         self._set_arms(self._arms.with_change(name, minimum=minimum, maximum=maximum))
 
     def _set_arms(self, arms: Arms) -> None:
-        self._allowed, self._records = self._allowed.with_arms(arms), {}
+        self._allowed = self._allowed.with_arms(arms)
+        self._work.prepare_anew()
 
     # Changed settings
 
@@ -468,18 +381,20 @@ class Allocator:
         """Another sigma, level, step, resolution, horizon, growth, change or rules, checked by the caller."""
         if name in ("rules", "growth", "change", "step", "resolution"):
             self._allowed.set_option(name, value)
+        elif name == "horizon":
+            self._work.horizon = value
+        elif name == "sigma":
+            self._believing.sigma = self._levels(value)
         else:
-            setattr(self, name, self._levels(value) if name == "sigma" else value)
-        self._records = {}
+            self._believing.level = value
+        self._work.prepare_anew()
 
     def replace_policy(self, policy: Policy) -> None:
         """Go on with another policy and all that is known. Its exponents may ask for `recount`."""
-        memory = policy.initial_memory(len(self._memory))
-        records = {True: policy.prepared(len(memory), self.horizon)}  # refused here, before anything has changed
-        self.policy, self._memory, self._records = policy, memory, records
+        self._work.replace(policy)
         if self.learns or self.sigma is None:  # an assumed σ must not stand in the way of learning it
-            self.sigma = self._levels(getattr(policy, "sigma", None))
-        self._give_sigma()
+            self._believing.sigma = self._levels(getattr(policy, "sigma", None))
+        self._believing.give_sigma(self._arms.names)
 
     def recount(
         self, b: float | None, c: float | None, *, half_life: float | None, window: int | None, robust: bool
@@ -487,17 +402,12 @@ class Allocator:
         """Count all outcomes again, for another b, c or memory. The tickets must all be at hand, as in a campaign."""
         options: Any = {"half_life": half_life, "window": window, "robust": robust}
         past = past_for(self.policy, self._past.arms, b=b, c=c, **options)
-        for number in range(1, self._tickets.issued + 1):
-            past.advance()
-            held = self._tickets.find(number)
-            recorded = np.where(held.recorded, held.outcomes, math.nan)
-            past.update(self._wide(held.amounts), self._gain(recorded), number)
-        self._past = past
-        self._give_sigma()
+        self._account.recount(past)
+        self._believing.give_sigma(self._arms.names)
 
     def prepare(self) -> None:
         """Refuse now, and not at the next ask, what the policy cannot run with."""
-        self._record(None)
+        self._work.prepared(None)
 
     # State
 
@@ -517,46 +427,12 @@ class Allocator:
         return self._allowed.arms
 
     @property
-    def _limits(self) -> Limits:
-        return self._allowed.limits
-
-    def _record(self, active: Any) -> Any:
-        """The policy prepared for the arms at these indices; None: for all."""
-        whole = active is None
-        if whole not in self._records:
-            policy = self.policy if whole else self.policy.restricted(active.tolist())
-            self._records[whole] = policy.prepared(len(self._memory) if whole else len(active), self.horizon)
-        return self._records[whole]
-
-    def _give_sigma(self) -> None:
-        """Tell a past that learns which σ_i are given."""
-        if isinstance(self._past, LearnedPast):
-            self._past.give_sigma(np.nan_to_num(per_arm(self.sigma, self._arms.names)))
+    def _past(self) -> Past:
+        return self._account.past
 
     def _levels(self, sigma: Any) -> Sigma | None:
         """σ as it is kept: one, or by name."""
         return sigma_by_name(sigma, self._arms.names)
-
-    def _rho(self, b: float, c: float) -> float:
-        """The anytime interval's tuning, fixed by the first budget: it must not depend on outcomes, but for b."""
-        share = (self._unit or 1.0) * self._even_share
-        return anytime_rho(_TUNED_FOR_PERIODS * share ** (2.0 * c - 2.0 * b), -math.log1p(-self.level))
-
-    def _wide(self, values: Floats) -> Floats:
-        """A ticket's numbers for all arms of today: those that came later had nothing."""
-        late = self._past.arms - len(values)
-        return values if late == 0 else np.concatenate([values, np.zeros(late)])
-
-    def _gain(self, outcomes: Floats) -> Floats:
-        """A ticket's outcomes as the statistics take them in: what is to be made large."""
-        return self._wide(-outcomes if self.minimise else outcomes)
-
-    def _take_in(self, held: Ticket, update: OutcomeUpdate, counted: Floats, provisional: Any = None) -> None:
-        self._past.update(self._wide(update.amounts), self._gain(counted), held.number)
-        held.amounts, held.outcomes = update.amounts, update.outcomes
-        held.recorded |= update.named
-        held.provisional = held.provisional & ~update.named if provisional is None else held.provisional | provisional
-        self._tickets.settle(held)
 
 
 def _plain_or_fast(count: int) -> int:
@@ -564,10 +440,3 @@ def _plain_or_fast(count: int) -> int:
     if count >= MANY_ARMS:
         optional.require("fast", f"A split over {MANY_ARMS} arms or more ({count} are given)")
     return count
-
-
-def _placed(values: Floats, indices: Any, where: Floats) -> Floats:
-    """A copy of `where` with `values` at some indices."""
-    filled = where.copy()
-    filled[indices] = values
-    return filled

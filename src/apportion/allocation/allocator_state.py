@@ -50,16 +50,16 @@ def to_json(allocator: Allocator) -> str:
         "version": VERSION,
         "policy": allocator.policy.to_state(),
         **{name: getattr(allocator, name) for name in _PLAIN},
-        "generator": plain_state(allocator._rng.bit_generator.state),
+        "generator": plain_state(allocator._work.generator.bit_generator.state),
         "arms": allocator._allowed.arms.to_list(),
-        "statistics": allocator._past.to_dict(),
-        "memory": plain_memory(allocator._memory),
-        "unit": allocator._unit,
-        "even_share": allocator._even_share,
-        "tickets": allocator._tickets.to_dict(),
+        "statistics": allocator._account.past.to_dict(),
+        "memory": plain_memory(allocator._work.memory),
+        "unit": allocator._work.unit,
+        "even_share": allocator._believing.even_share,
+        "tickets": allocator._account.tickets.to_dict(),
     }
-    allocator._limits.find_lost(allocator._tickets)
-    limits = allocator._limits.to_dict()
+    allocator._allowed.limits.find_lost(allocator._account.tickets)
+    limits = allocator._allowed.limits.to_dict()
     if limits:
         state["limits"] = limits
     if allocator.rules:
@@ -85,24 +85,24 @@ def from_json(kind: type[Kind], text: str, tickets: ReadTickets) -> Kind:
     )
     if restored.exponents[0] != past.b:
         raise IncompatibleState("The saved state is damaged: its policy reads other sums than it holds.")
-    restored._rng.bit_generator.state = state_from_plain(state["generator"])
-    restored._past = past
-    restored._memory = np.array(state["memory"], dtype=np.float64)
-    restored._unit = None if state["unit"] is None else budget_amount(state["unit"])
-    restored._even_share = validation.number("even_share", state["even_share"], above=0.0, high=1.0)
-    restored._tickets = tickets(state["tickets"], len(arms.names))
+    restored._work.generator.bit_generator.state = state_from_plain(state["generator"])
+    restored._account.past = past
+    restored._work.memory = np.array(state["memory"], dtype=np.float64)
+    restored._work.unit = None if state["unit"] is None else budget_amount(state["unit"])
+    restored._believing.even_share = validation.number("even_share", state["even_share"], above=0.0, high=1.0)
+    restored._account.tickets = tickets(state["tickets"], len(arms.names))
     restored._allowed = Allowed(
         arms, Limits.from_dict(state.get("limits", {}), len(arms.names)), Rules(state.get("rules", ()), arms.names),
-        restored._tickets, restored.step, restored.resolution,
+        restored._account.tickets, restored.step, restored.resolution,
     )  # fmt: skip
     if outdated:
         try:
             restored.recount(None, None, **counted)
         except UnknownName as error:
             raise OutdatedState(f"An earlier release saved this state, and kept too little: {error}") from error
-        past = restored._past
-    if not (len(arms.names),) == (past.arms,) == restored._memory.shape:
+        past = restored._account.past
+    if not (len(arms.names),) == (past.arms,) == restored._work.memory.shape:
         raise IncompatibleState("The saved state is damaged: its parts speak of different numbers of arms.")
-    if restored._tickets.issued != past.period or (restored._unit is None) != (past.period == 0):
+    if restored._account.tickets.issued != past.period or (restored._work.unit is None) != (past.period == 0):
         raise IncompatibleState("The saved state is damaged: its parts speak of different periods.")
     return restored

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,12 +10,11 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from apportion._common import validation
 from apportion._common.dates import period_date
 from apportion._common.tables import Source
-from apportion.allocation.arms import Arm, by_name
+from apportion.allocation.arms import Arm
 from apportion.allocation.beliefs import Beliefs
 from apportion.allocation.outcomes import Amounts, Outcomes
 from apportion.allocation.split import Split
-from apportion.allocation.tickets import Ticket
-from apportion.campaigns import bounds, lifecycle, undo
+from apportion.campaigns import changing, lifecycle, recording, undo
 from apportion.campaigns.bounds import Bound
 from apportion.campaigns.check import Check, compare
 from apportion.campaigns.cost_of_doubt import cost_of_doubt
@@ -24,13 +22,9 @@ from apportion.campaigns.creation import (
     add_campaign,
     campaign_name,
     creation_payload,
-    divisible_budget,
-    most_arms,
-    new_arm_name,
 )
 from apportion.campaigns.events import Event, new_event
 from apportion.campaigns.history import History, lines
-from apportion.campaigns.plausible import SeenOutcomes
 from apportion.campaigns.protocol import CampaignVerbs, Key
 from apportion.campaigns.replay import Replay
 from apportion.campaigns.settings import ChangedSettings, NewSettings, Settings, takes_new_settings, with_defaults
@@ -39,9 +33,9 @@ from apportion.campaigns.status import Status, status_of
 from apportion.campaigns.storage.address import Address, database_url, exists, has_secret
 from apportion.campaigns.storage.session import Session
 from apportion.campaigns.storage.store import Store, open_store
-from apportion.campaigns.transactions import Transaction, Transactions, find_done, request_digest, write_key
+from apportion.campaigns.transactions import Transactions, find_done, request_digest, write_key
 from apportion.campaigns.undo import ImportRecord, UndoneImport, unspent_tickets
-from apportion.errors import Conflict, IncompatibleState, Infeasible, InvalidValue, Unconfirmed
+from apportion.errors import Conflict, IncompatibleState, InvalidValue
 
 if TYPE_CHECKING:
     from apportion.campaigns.calendar import Budgets
@@ -181,25 +175,7 @@ class Campaign(CampaignVerbs):
         confirm: bool = False,
         key: Key = None,
     ) -> None:
-        so_far = {"provisional": True} if validation.flag("provisional", provisional) else {}
-        with self.transactions.write() as transaction:
-            request: dict[str, Any] = {"outcomes": outcomes, "amounts": amounts, **so_far}
-            if transaction.done_before(key, "outcome", ticket, **request) is not None:
-                return
-            allocator = transaction.state.allocator
-            held = transaction.state.tickets.find(ticket)
-            final, before, spent = held.recorded & ~held.provisional, held.outcomes, held.amounts
-            seen = self._seen(transaction, confirm)
-            allocator.tell(ticket, outcomes, amounts, provisional=provisional)
-            told = held.recorded & ~final & ((held.outcomes != before) | ~held.provisional)
-            if told.any() or (held.amounts != spent).any():
-                _require_likely(transaction, seen, held, told, whole=not provisional)
-                payload = _outcomes_payload(outcomes, amounts)
-                given = payload["outcomes"]
-                fresh = {arm: given[arm] for arm in given if not final[allocator.indices[arm]]}
-                if provisional and fresh:  # what is final stays so, told once more
-                    payload |= {"outcomes": fresh, **so_far}
-                transaction.append("outcome", payload, held.number, key)
+        recording.record(self, ticket, outcomes, amounts, provisional, confirm, key)
 
     def amend(
         self,
@@ -210,45 +186,13 @@ class Campaign(CampaignVerbs):
         confirm: bool = False,
         key: Key = None,
     ) -> None:
-        with self.transactions.write() as transaction:
-            if transaction.done_before(key, "amended", ticket, outcomes=outcomes, amounts=amounts) is not None:
-                return
-            allocator = transaction.state.allocator
-            held = transaction.state.tickets.find(ticket)
-            was, spent = held.outcomes, held.amounts
-            seen = self._seen(transaction, confirm)
-            allocator.amend(ticket, outcomes, amounts)
-            _require_likely(transaction, seen, held, (held.outcomes != was) | (held.amounts != spent))
-            payload = _outcomes_payload(outcomes, amounts)
-            values = {name: float(was[allocator.indices[name]]) for name in payload["outcomes"]}
-            old = {"outcomes": {name: None if math.isnan(value) else value for name, value in values.items()}}
-            if "amounts" in payload:
-                old["amounts"] = {name: float(spent[allocator.indices[name]]) for name in payload["amounts"]}
-            transaction.append("amended", {**payload, "old": old}, held.number, key)
-
-    def _seen(self, transaction: Transaction, confirm: bool) -> SeenOutcomes | None:
-        """What outcomes are held against; None where they were confirmed."""
-        confirmed = validation.flag("confirm", confirm)
-        return None if confirmed else self.transactions.seen(transaction.state, transaction.session)
+        recording.amend(self, ticket, outcomes, amounts, confirm, key)
 
     def cancel(self, ticket: int, *, key: Key = None) -> None:
         undo.cancel(self, ticket, key)
 
     def close(self, ticket: int, *, key: Key = None) -> None:
-        with self.transactions.write() as transaction:
-            if transaction.done_before(key, "outcome", ticket, close=True) is not None:
-                return
-            allocator = transaction.state.allocator
-            held = transaction.state.tickets.find(ticket)
-            waiting = ((held.amounts > 0.0) & ~held.recorded) | held.provisional
-            last: dict[str, float | None] = {  # what is provisional is final now, and what is missing will not come
-                name: float(held.outcomes[index]) if held.provisional[index] else None
-                for name, index in allocator.indices.items()
-                if index < len(waiting) and waiting[index]
-            }
-            if last:
-                allocator.tell(ticket, last)
-                transaction.append("outcome", {"outcomes": last}, held.number, key)
+        recording.close(self, ticket, key)
 
     def _change_arm(
         self,
@@ -259,49 +203,10 @@ class Campaign(CampaignVerbs):
         key: Key = None,
         sigma: float | None = None,
     ) -> None:
-        with self.transactions.write() as transaction:
-            request: dict[str, Any] = {"action": action, "arm": arm, "minimum": minimum, "maximum": maximum}
-            if sigma is not None:
-                request["sigma"] = sigma
-            if transaction.done_before(key, "arm", **request) is not None:
-                return
-            allocator = transaction.state.allocator
-            if action == "add" and arm not in allocator.indices:
-                new_arm_name("name", arm)
-                most_arms(len(allocator.indices) + 1)
-            before = allocator.all_arms
-            budget, unit = transaction.state.settings_budget, transaction.state.settings_unit
-            low, high = bounds.smallest(minimum, arm, budget, unit), bounds.largest(maximum, arm, budget, unit)
-            transaction.state.change_arm(action, arm, low, high, sigma)
-            self._require_split(transaction)
-            if allocator.all_arms != before:
-                options = {"minimum": low, "maximum": high, "sigma": sigma}
-                given = {name: float(value) for name, value in options.items() if value is not None}
-                transaction.append("arm", {"action": action, "arm": arm, **given}, key=key)
-
-    def _require_split(self, transaction: Transaction) -> None:
-        """`Infeasible` where no split of the campaign's budget keeps the rules: the write begins anew, without it."""
-        try:
-            transaction.state.allocator.require_split(transaction.state.settings_budget)
-        except Infeasible:
-            transaction.stale = True
-            raise
+        changing.change_arm(self, action, arm, minimum, maximum, key, sigma)
 
     def change(self, *, key: Key = None, **changes: Unpack[ChangedSettings]) -> Settings:
-        def taken_in(transaction: Transaction) -> Settings:
-            old = transaction.state.settings
-            if transaction.done_before(key, "setting", settings=changes) is not None:
-                return old
-            if {"budget", "step"} & set(changes):
-                divisible_budget(changes.get("budget", old.budget), changes.get("step", old.step))
-            payload = transaction.state.change_settings(changes)
-            if {"budget", "rules"} & set(changes):
-                self._require_split(transaction)
-            if payload is not None:
-                transaction.append("setting", payload, key=key)
-            return transaction.state.settings
-
-        return self.transactions.write_prepared(taken_in)  # all outcomes may be counted again
+        return changing.change_settings(self, changes, key)
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -486,28 +391,6 @@ class Campaign(CampaignVerbs):
     def replay(self) -> Replay:
         """The campaign once more, event by event."""
         return Replay(self._store, self._id)
-
-
-def _outcomes_payload(outcomes: Outcomes, amounts: Amounts | None) -> dict[str, Any]:
-    given = by_name("outcomes", outcomes)
-    payload = {"outcomes": {name: None if value is None else float(value) for name, value in given.items()}}
-    if amounts is not None:
-        payload["amounts"] = {name: float(value) for name, value in by_name("amounts", amounts).items()}
-    return payload
-
-
-def _require_likely(
-    transaction: Transaction, seen: SeenOutcomes | None, held: Ticket, told: Any, whole: bool = True
-) -> None:
-    """`Unconfirmed` where outcomes that a ticket was just told are far off: the write begins anew, without them."""
-    if seen is None:
-        return
-    named = zip(transaction.state.allocator.indices, held.outcomes.tolist(), held.amounts.tolist(), told.tolist())
-    try:
-        seen.require_likely(((arm, outcome, amount) for arm, outcome, amount, new in named if new), whole)
-    except Unconfirmed:
-        transaction.stale = True
-        raise
 
 
 def _split_event(session: Session, campaign: int, ticket: int) -> Event:

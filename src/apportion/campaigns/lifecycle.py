@@ -68,16 +68,16 @@ def clone(campaign: Campaign, name: str, history: bool, key: str | None) -> int:
 
 def delete(campaign: Campaign, confirm: str) -> None:
     """Delete a campaign with everything in it, for good."""
-    if confirm != campaign.name:
-        given = validation.shown(confirm)
-        raise InvalidValue(
-            f"`confirm` must be the name of the campaign to delete, '{campaign.name}'; got {given}. "
-            "Nothing was deleted. `export` it first if you may want it back, or `archive` it instead."
-        )
     if campaign.transactions.under_way:
         raise Conflict("A campaign cannot be deleted inside of a write of several verbs.")
     with campaign.transactions.write() as transaction:
+        # Here its name is the one that it has now: somebody else may have renamed it.
+        if confirm != campaign.name:
+            given = validation.shown(confirm)
+            raise InvalidValue(
+                f"`confirm` must be the name of the campaign to delete, '{campaign.name}'; got {given}. "
+                "Nothing was deleted. `export` it first if you may want it back, or `archive` it instead."
+            )
         transaction.require_expected()
         transaction.session.delete_campaign(campaign.transactions.campaign)
     campaign.transactions.shared.forget()
-    campaign.transactions.shared.deleted = True

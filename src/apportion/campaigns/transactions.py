@@ -37,7 +37,6 @@ READER_WAIT_SECONDS = 0.05
 
 LONGEST_KEY = 200
 PREPARED_ATTEMPTS = 3  # so often a long write is prepared beside others before it makes them wait
-MOST_SHARED = 1000  # so many campaigns of a database are held in memory
 
 
 _expected: ContextVar[frozenset[str] | None] = ContextVar("apportion_expected", default=None)
@@ -57,9 +56,6 @@ class SharedState:
         self.pending: Latch | None = None
         self.checked: Checked | None = None
         """The last health check."""
-
-        self.deleted = False
-        """Whether the campaign was found to be deleted."""
 
     def forget(self) -> None:
         """Read the state from the database again, the next time it is needed."""
@@ -123,13 +119,7 @@ class Transactions:
     @property
     def shared(self) -> SharedState:
         """What the threads of this process share of the campaign."""
-        kept = self.store.shared
-        found: SharedState = kept.setdefault(self.campaign, SharedState())
-        if len(kept) > MOST_SHARED:  # the first ones go; whoever needs one of them reads it again
-            with contextlib.suppress(StopIteration, RuntimeError):
-                first = next(iter(kept))
-                if first != self.campaign:
-                    kept.pop(first, None)
+        found: SharedState = self.store.shared.get_or_make(self.campaign, SharedState)
         return found
 
     @property
@@ -243,7 +233,6 @@ class Transactions:
         if state is None:
             first = next(session.events(self.campaign, 0, limit=1), None)
             if first is None and session.is_deleted(self.campaign):
-                self.shared.deleted = True
                 raise UnknownName(f"Campaign '{self.name}' was deleted.")
             if first is None:
                 raise IncompatibleState(f"Campaign '{self.name}' has no events: its database is damaged.")

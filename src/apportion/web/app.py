@@ -22,7 +22,7 @@ from apportion.web.guard.middleware import GuardMiddleware
 from apportion.web.guard.openid import OpenID, Provider
 from apportion.web.observability import metrics
 from apportion.web.pages.over_time import ChartCache
-from apportion.web.shared import resolved
+from apportion.web.shared import remembered, resolved
 from apportion.web.streams import Changes
 from apportion.web.webhooks import Sender
 
@@ -61,9 +61,8 @@ def create_app(
         app.state.db, guard if provider is None else guard._replace(tokens_needed=True)
     )
     app.state.openid = None if provider is None else OpenID(provider)
-    app.state.campaigns = {}
-    app.state.summaries = {}
-    app.state.rows = {}
+    app.state.summaries = remembered()
+    app.state.rows = remembered()
     app.state.changes = Changes()
     app.state.heavy_reads = WeakKeyDictionary()
     app.state.write_places = WeakKeyDictionary()

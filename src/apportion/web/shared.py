@@ -1,8 +1,7 @@
-"""What API and pages share: opened campaigns, plain data as JSON, ETags, pagination."""
+"""What API and pages share: campaigns by name, plain data as JSON, ETags, pagination."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from starlette.responses import Response
 
+from apportion._common.recent import Recent
 from apportion._version import __version__
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.plain_data import plain
@@ -26,7 +26,7 @@ __all__ = [
     "json_response",
     "open_campaign",
     "plain",
-    "remember",
+    "remembered",
     "resolved",
     "store_of",
     "tagged",
@@ -37,7 +37,7 @@ __all__ = [
 # A browser may cache a response, but asks each time whether it still holds.
 CACHED = "private, no-cache"
 
-MOST_REMEMBERED = 5000  # campaigns that are held ready
+MOST_REMEMBERED = 5000  # campaigns whose lines in lists are held ready
 
 _write = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
@@ -63,34 +63,26 @@ def store_of(app: FastAPI) -> Store:
 
 
 def open_campaign(request: Request, name: str, head: Head | None = None) -> Campaign:
-    """The campaign of that name, opened once per process; `UnknownName` with those there are.
+    """The campaign that has this name now; `UnknownName` with those there are.
 
-    With its `head`, which says which one it is, the database need not be asked.
+    It is looked up each time: another worker or a command may have renamed or deleted the one that had the name, and
+    whoever may use this one may not use that. With its `head`, which says which one it is, the database need not be
+    asked.
     """
-    opened: dict[str, Campaign] = request.app.state.campaigns
-    campaign = opened.get(name)
-    if (
-        campaign is None or campaign.name != name or campaign.transactions.shared.deleted
-    ):  # it was renamed, or deleted, since
-        store = store_of(request.app)
-        campaign = Campaign.open(name, db_of(request)) if head is None else Campaign(store, head.campaign, name)
-        remember(opened, name, campaign)
-    return campaign
+    if head is not None:
+        return Campaign(store_of(request.app), head.campaign, name)
+    return Campaign.open(name, db_of(request))
 
 
-def remember(cache: dict[str, Any], name: str, value: Any) -> None:
-    """Keep something by the name of a campaign; those that were kept first go, where there are many."""
-    cache[name] = value
-    while len(cache) > MOST_REMEMBERED:
-        with contextlib.suppress(StopIteration, RuntimeError):  # another thread may be doing the same
-            cache.pop(next(iter(cache)), None)
+def remembered() -> Recent[str, Any]:
+    """An empty memory of something by the names of campaigns."""
+    return Recent(MOST_REMEMBERED)
 
 
 def forget_campaign(app: FastAPI, name: str) -> None:
     """Look a campaign up again the next time: there may be none of that name any more, or another one."""
-    app.state.campaigns.pop(name, None)
-    app.state.summaries.pop(name, None)
-    app.state.rows.pop(name, None)
+    app.state.summaries.drop(name)
+    app.state.rows.drop(name)
     app.state.charts.forget(name)
 
 

@@ -20,6 +20,7 @@ import http.client
 import ipaddress
 import json
 import logging
+import math
 import os
 import socket
 import ssl
@@ -32,6 +33,7 @@ from apportion._version import __version__
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.events import DAMAGE, Event
 from apportion.campaigns.plain_data import plain
+from apportion.campaigns.storage.store import open_store
 from apportion.campaigns.storage.webhooks import SECRET_PREFIX, Due, Webhooks
 from apportion.errors import ApportionError
 
@@ -39,6 +41,7 @@ LOOK_SECONDS = 1.0  # so often it is looked whether there is anything to tell
 ANSWER_SECONDS = 10.0
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 3600.0
 MESSAGES_AT_ONCE = 50  # of one campaign, before others get their turn
+TURN_SECONDS = 10.0  # and so long for one address, however slowly it takes them
 LARGEST_ANSWER = 10_000  # bytes that are read of it
 
 _TOPICS = {"split": "split", "cancelled": "split", "outcome": "record", "amended": "record"}
@@ -80,28 +83,36 @@ class Sender:
                 log.exception("webhooks failed")
 
     def deliver(self) -> int:
-        """Tell all that is due now; how many messages were taken. An address that fails waits for the next time."""
-        taken, failed = 0, set()
+        """Tell what is due now; how many messages were taken. An address that fails waits for the next time.
+
+        So does the rest of what is due to one that is slow: it would keep the other addresses waiting.
+        """
+        taken, ends = 0, dict[int, float]()
         for due in self._webhooks.due():
             if self._stop.is_set():
                 break
-            if due.webhook.id in failed:  # other campaigns of it would keep the other addresses waiting as long again
-                continue
-            if self._webhooks.claim(due, MESSAGES_AT_ONCE * ANSWER_SECONDS):
-                count, all_taken = self._tell(due)
+            end = ends.setdefault(due.webhook.id, time.monotonic() + TURN_SECONDS)
+            if time.monotonic() < end and self._webhooks.claim(due, MESSAGES_AT_ONCE * ANSWER_SECONDS):
+                count, all_taken = self._tell(due, end)
                 taken += count
                 if not all_taken:
-                    failed.add(due.webhook.id)
+                    ends[due.webhook.id] = -math.inf
         return taken
 
-    def _tell(self, due: Due) -> tuple[int, bool]:
-        """Tell one webhook of what happened in a campaign: how many messages it took, and whether all that it got."""
+    def _tell(self, due: Due, end: float) -> tuple[int, bool]:
+        """Tell one webhook of what happened in a campaign, until its turn ends.
+
+        How many messages it took, and whether all that it got.
+        """
         number, findings, taken, at_health = due.number, due.findings, 0, False
         try:
-            campaign = Campaign.open(due.campaign, self._db)
+            # By its number: another campaign may have got its name since.
+            campaign = Campaign(open_store(self._db), due.campaign_id, due.campaign)
             for event in campaign.events(due.number, MESSAGES_AT_ONCE):
                 topic = _TOPICS.get(event.kind)
                 if topic in due.webhook.topics:
+                    if time.monotonic() >= end:
+                        break
                     send(due, f"{due.campaign_id}-{event.number}", _event_message(due, event))
                     taken += 1
                 number = event.number

@@ -23,6 +23,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
 
+from apportion._common.recent import Recent
 from apportion.campaigns.storage.address import database_url, explained_errors, require_exists, unavailable
 from apportion.campaigns.storage.database import close_engine, engine_for, retire_engine
 from apportion.campaigns.storage.fair_lock import FairLock, Waiter
@@ -36,6 +37,9 @@ COMMIT_CHECK_SECONDS = 0.05
 
 LOOK_UP_ATTEMPTS, LOOK_UP_SECONDS = 5, 0.2
 """A write whose commit got no answer is looked up so often, with so many seconds between."""
+
+MOST_SHARED = 1000
+"""So many campaigns of a database are held in memory."""
 
 LANES = 64
 """In so many lines writers of one process queue for a PostgreSQL server, by campaign; for a file in one."""
@@ -74,7 +78,8 @@ class Store:
     def __init__(self, url: URL) -> None:
         self.url = url
         self.lanes = tuple(Lane() for _ in range(1 if self.is_file else LANES))
-        self.shared: dict[int, Any] = {}  # what the campaigns of this process share, by campaign
+        self.shared: Recent[int, Any] = Recent(MOST_SHARED)
+        """What the threads of this process share of campaigns, by campaign; whoever needs another reads it again."""
 
     @property
     def is_file(self) -> bool:
@@ -254,7 +259,7 @@ def _after_fork() -> None:
     _held_for_fork.clear()
     for store in _stores.values():
         store.lanes = tuple(Lane() for _ in store.lanes)
-        store.shared.clear()
+        store.shared = Recent(MOST_SHARED)
 
 
 if hasattr(os, "register_at_fork"):

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
 
+from apportion._common.recent import Recent
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.storage.session import Head
 from apportion.campaigns.summary import summary_content
@@ -16,7 +17,7 @@ from apportion.web.api import requests, responses
 from apportion.web.api.describe import PREFIX, Key, Limit, Name, read, route
 from apportion.web.guard.limits import Heavy
 from apportion.web.guard.users import Reader, Writer
-from apportion.web.shared import db_of, json_response, open_campaign, remember, store_of, tagged, versions
+from apportion.web.shared import db_of, json_response, open_campaign, store_of, tagged, versions
 
 router = APIRouter(prefix=PREFIX, tags=["campaigns"])
 
@@ -57,13 +58,13 @@ def checksum(known: dict[str, Head]) -> str:
 
 def summary(request: Request, name: str, head: Head) -> dict[str, Any]:
     """A campaign's state at a glance; worked out again only when it has changed."""
-    cached: dict[str, tuple[str, dict[str, Any]]] = request.app.state.summaries
+    cached: Recent[str, tuple[str, dict[str, Any]]] = request.app.state.summaries
     known = cached.get(name)
     if known is not None and known[0] == head.tag:
         return known[1]
     row = summary_content(open_campaign(request, name, head), head.number)
     if row["events"] == head.number:
-        remember(cached, name, (head.tag, row))
+        cached.put(name, (head.tag, row))
     return row
 
 

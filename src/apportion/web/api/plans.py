@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request
 
 from apportion._common import validation
 from apportion.errors import InvalidValue
-from apportion.web.api import requests, responses
+from apportion.web.api import plan_responses, requests
 from apportion.web.api.describe import PREFIX, Key, Name, read, route
 from apportion.web.guard.limits import Heavy
 from apportion.web.guard.users import Reader, SlowRecorder
@@ -26,7 +26,7 @@ def _asked(description: str, example: float) -> Any:
     return Query(description=description, openapi_examples={"one": {"value": example}})
 
 
-@read(router, "/plan", "Plan", responses.Plan, "What a budget may bring back, and its best split.")
+@read(router, "/plan", "Plan", plan_responses.Plan, "What a budget may bring back, and its best split.")
 def plan(
     request: Request,
     name: Name,
@@ -53,7 +53,7 @@ def check_size(periods: int, worlds: Any, policies: Sequence[str] | None) -> Non
         raise validation.refuse("periods × worlds × policies", f"at most {LARGEST_FORECAST:,}", count)
 
 
-@read(router, "/forecast", "Forecast, not kept", responses.Forecast, "What the next periods may bring.")
+@read(router, "/forecast", "Forecast, not kept", plan_responses.Forecast, "What the next periods may bring.")
 def forecast(
     request: Request,
     name: Name,
@@ -99,7 +99,7 @@ def forecast(
     return tagged(request, campaign.tag, content)
 
 
-@route(router.post, "/forecasts", "Forecast", responses.Forecast, "What the next periods may bring; kept.", 201)
+@route(router.post, "/forecasts", "Forecast", plan_responses.Forecast, "What the next periods may bring; kept.", 201)
 def keep_forecast(
     request: Request, name: Name, body: requests.AskForecast, user: SlowRecorder, place: Heavy, key: Key = None
 ) -> Any:
@@ -114,7 +114,7 @@ def keep_forecast(
     return json_response(open_campaign(request, name).forecast(budgets=calendar, key=key, **given).to_dict(), 201)
 
 
-@read(router, "/forecasts", "How forecasts did", responses.PastForecasts, "The forecasts that were kept.")
+@read(router, "/forecasts", "How forecasts did", plan_responses.PastForecasts, "The forecasts that were kept.")
 def forecasts(request: Request, name: Name, user: Reader, place: Heavy) -> Any:
     """The forecasts that were kept, oldest first, each period beside what came; coverage and error of all."""
     campaign = open_campaign(request, name)

@@ -43,7 +43,7 @@ async def version(request: Request, user: Reader) -> Any:
 async def campaign_stream(request: Request, name: Name, user: Reader, since: Since = None) -> Any:
     """An event whenever the campaign changes, whoever wrote. Never ends by itself."""
     campaign = await run_in_threadpool(open_campaign, request, name)
-    return _stream(request, f"campaign {name}", lambda: campaign.version, since)
+    return _stream(request, f"campaign {campaign.transactions.campaign}", lambda: campaign.version, since)
 
 
 @router.get("/stream", response_class=StreamingResponse, responses=_STREAM, summary="Changes of any campaign")

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from starlette.concurrency import run_in_threadpool
 
+from apportion._common.recent import Recent
 from apportion.campaigns.storage.tokens import SessionRow, TokenRow, Tokens
 from apportion.web.guard.sign_ins import FailedSignIns
 
@@ -40,7 +41,7 @@ class Credentials:
         self.tokens = Tokens(db)
         self.failed = FailedSignIns()
         self._remembered: dict[bytes, tuple[float, Any]] = {}
-        self._known: dict[tuple[bytes, str | None], None] = {}
+        self._known: Recent[tuple[bytes, str | None], bool] = Recent(MOST_REMEMBERED)
 
     def answers(self, host: str) -> bool:
         """Whether requests for that Host header are answered."""
@@ -61,9 +62,7 @@ class Credentials:
 
     def remember_sign_in(self, secret: str, address: str | None) -> None:
         """A secret was good, from this address."""
-        self._known[_digest("token", secret), address] = None
-        while len(self._known) > MOST_REMEMBERED:
-            self._known.pop(next(iter(self._known)), None)
+        self._known.put((_digest("token", secret), address), True)
 
     async def session(self, value: str) -> SessionRow | None:
         """The session of that cookie; None where there is none, it ended, or its token was revoked."""

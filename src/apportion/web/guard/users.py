@@ -201,12 +201,18 @@ def sign_out(request: Request, response: Response) -> None:
 
 
 def still_allowed(request: Request) -> Callable[[], Awaitable[bool]]:
-    """Whether whoever sent a request may still read: their token may be revoked while a stream is open."""
+    """Whether whoever sent a request may still read: their token may be revoked while a stream is open.
+
+    What is about all campaigns that they may read ends, too, where these are others: it begins anew with those.
+    """
 
     async def allowed() -> bool:
         try:
             user, campaign = (await _find_caller(request)).user, campaign_of(request)
-            return user is not None and (campaign is None or user.may("read", campaign))
+            if user is None or campaign is not None:
+                return user is not None and user.may("read", str(campaign))
+            before = (await _caller(request)).user  # as it was when the request came
+            return before is not None and (user.scope, user.rights) == (before.scope, before.rights)
         except Refused:
             return False
         except ApportionError:  # a database that is busy now locks nobody out

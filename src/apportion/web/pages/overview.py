@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
+from apportion._common.recent import Recent
 from apportion.campaigns.campaign import Campaign
 from apportion.campaigns.history import Line
 from apportion.campaigns.status import back_words, cost_shown, per_period
@@ -22,7 +23,7 @@ from apportion.web.pages.campaign import Leading, leading
 from apportion.web.pages.paging import in_pages, matches
 from apportion.web.pages.shared import page, page_number
 from apportion.web.pages.tickets import Bar, arm_indices, share_bar
-from apportion.web.shared import db_of, open_campaign, remember, store_of, versions
+from apportion.web.shared import db_of, open_campaign, store_of, versions
 
 router = APIRouter(include_in_schema=False)
 
@@ -113,14 +114,14 @@ def _last_split(campaign: Campaign, period: int) -> list[Line]:
 
 def _known_row(request: Request, name: str, head: Head | None) -> Row:
     """The row of a campaign; worked out again only when it has changed since it had that last event."""
-    cached: dict[str, tuple[str, Row]] = request.app.state.rows
+    cached: Recent[str, tuple[str, Row]] = request.app.state.rows
     known = cached.get(name)
     if known is not None and head is not None and known[0] == head.tag:
         return known[1]
     campaign = open_campaign(request, name, head)
     row = _row(campaign)
     if head is not None and row.broken is None and campaign.tag == head.tag:  # nothing came in between
-        remember(cached, name, (head.tag, row))
+        cached.put(name, (head.tag, row))
     return row
 
 
