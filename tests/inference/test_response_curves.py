@@ -63,7 +63,7 @@ def test_too_little_says_nothing():
     amounts, outcomes = np.full((10, 2), 0.5), np.full((10, 2), np.nan)
     outcomes[1:3] = 1.0
     assert fit_curves(amounts, outcomes, 1, 9, 1.0, 0.5, np.ones(2), False, 1.0, np.zeros(2))[0] == -math.inf
-    assert believed(-math.inf) == 0.0 < believed(1.0) < 1.0 == believed(50.0)
+    assert believed(-math.inf) == 0.0 < believed(-1.0) < 1.0 == believed(50.0)
 
 
 def test_the_steepest_pieces_are_filled_first_and_falling_ones_never():
