@@ -170,12 +170,34 @@ def test_every_command_that_reads_a_file_can_be_given_the_decimal_mark(tmp_path,
 
 
 @pytest.mark.parametrize(
+    "ticket", [("{}",), ("--ticket", "{}"), ("--ticket", "{}", "{}")], ids=["first", "option", "both"]
+)
+def test_every_command_takes_the_ticket_first_or_as_an_option(ads, ticket):
+    def told(command, number, *rest):
+        return machine(command, "ads", *(word.format(number) for word in ticket), *rest)
+
+    for _ in range(3):
+        machine("split", "ads")
+    assert told("record", 2, "search=5", "social=none", "video=1")["tickets"] == [2]
+    assert told("amend", 2, "search=6")["tickets"] == [2]
+    assert told("close", 1)["tickets"] == [1]
+    assert told("cancel", 3)["open_tickets"] == []
+    lines = ap.Campaign.open("ads").history()
+    assert [line.outcome for line in lines if line.ticket == 2] == [6, None, 1]
+
+
+def test_a_ticket_is_closed_without_its_number_where_one_is_open(ads):
+    machine("split", "ads")
+    assert machine("close", "ads") == {"campaign": "ads", "tickets": [1], "open_tickets": []}
+
+
+@pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (("split", "nobody"), "Campaign 'nobody' is not known; there are: ads."),
         (
             ("record", "ads", "search=1"),
-            "No ticket of 'ads' is open; ask for a split first, or name one by --ticket.",
+            "No ticket of 'ads' is open; ask for a split first, or name one, such as --ticket 3.",
         ),
         (("record", "ads", "search=1", "--ticket", "9"), "Ticket 9 is not known; no split was asked for yet."),
         (("record", "ads", "search", "--ticket", "1"), "An outcome must be written as arm=number; got 'search'."),
@@ -202,6 +224,12 @@ def test_every_command_that_reads_a_file_can_be_given_the_decimal_mark(tmp_path,
         (("arms", "ads", "jump", "search"), "`action` must be one of add, pause, resume, remove, bound; got 'jump'."),
         (("arms", "ads", "add"), "Which arm? apportion arms ads add ARM"),
         (("amend", "ads", "1", "search=1"), "Ticket 1 is not known; no split was asked for yet."),
+        (
+            ("amend", "ads", "search=1"),
+            "`amend` needs the ticket, right after the name or as --ticket; got none.",
+        ),
+        (("amend", "ads", "1"), "Say what should stand there, for example search=812; got no outcome."),
+        (("cancel", "ads", "3", "--ticket", "4"), "The ticket must be named once; got 3 and `--ticket 4`."),
         (("export", "ads", "--format", "xml"), "`--format` must be one of csv, json, log; got 'xml'."),
         (("settings", "ads", "--b", "2"), "`b` must be a number in [0, 1]; got 2.0."),
         (
@@ -275,7 +303,7 @@ def test_bad_input_gets_one_sentence(ads, arguments, sentence):
         ),
         (("split", "ads", "--budget", "12,5"), "`--budget` must be a number in the form 12.5; got '12,5'."),
         (("split", "ads", "--budget", "much"), "`--budget` must be a number such as 812.50; got 'much'."),
-        (("amend", "ads", "search=3", "social=4"), "`ticket` must be a whole number; got 'search=3'."),
+        (("cancel", "ads", "first"), "`ticket` must be a whole number; got 'first'."),
         (("history", "ads", "--last", "0"), "`--last` must be a number of at least 1; got '0'."),
         (("forecast", "ads", "--worlds", "1e9"), "`--worlds` must be a whole number; got '1e9'."),
     ],
