@@ -140,6 +140,9 @@ class Status(NamedTuple):
         found = () if self.health is None else self.health.findings
         return tuple(each.title for each in found if each.severity == "warning" and each.kind in DOUBTS)
 
+    def _returns_of(self, belief: Belief | None) -> dict[str, float]:
+        return {} if belief is None else returns_per_unit(belief, self.even_amount, self.beliefs.c)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data; NaN where something is not known."""
         return {
@@ -154,7 +157,8 @@ class Status(NamedTuple):
             "returned": self.returned,
             "return_so_far": self.return_so_far,
             "expected_regret_per_period": self.expected_regret,
-            "arms": [arm.to_dict() for arm in self.arms],
+            "return_per_unit_at": self.even_amount,
+            "arms": [{**arm.to_dict(), **self._returns_of(arm.belief)} for arm in self.arms],
             "settings": self.settings._asdict(),
             **relative_to(self.beliefs),
             "events": self.version,
@@ -234,6 +238,17 @@ def return_heading(settings: Settings, c: float, amount: float | None = None) ->
 def marginal_heading(settings: Settings) -> str:
     """What `marginal` of a belief is, in words: 'Return of the next EUR'."""
     return f"{_back_of(settings)} of the next {one_of(settings.unit)}"
+
+
+def returns_per_unit(belief: Belief, amount: float, c: float) -> dict[str, float]:
+    """What each unit of an amount returns, with its range, by the names that plain data have for it.
+
+    It is the figure that people see. Where returns diminish `mean` is another one: the return of the first unit.
+    """
+    own = per_unit(belief, amount, c)
+    return {
+        "return_per_unit": own.mean, "return_per_unit_low": own.low, "return_per_unit_high": own.high,
+    }  # fmt: skip
 
 
 def relative_to(beliefs: Beliefs) -> dict[str, Any]:
