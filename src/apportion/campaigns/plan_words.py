@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from apportion._common.formatting import fixed, one_of, percent, plural, readable, written
+from apportion._common.formatting import fixed, listed, one_of, percent, plural, readable, written
 from apportion.campaigns.law_draws import BelievedLaw
 from apportion.campaigns.status import per_period
 
@@ -82,19 +81,19 @@ def sentences(found: Plan, law: BelievedLaw, settings: Settings, held: bool) -> 
     if untried:
         have, get, them = ("has", "gets", "it") if len(untried) == 1 else ("have", "get", "them")
         said.append(
-            f"{_listed(untried)} {have} no results yet and {get} only what the bounds demand; nothing is counted for "
+            f"{listed(untried)} {have} no results yet and {get} only what the bounds demand; nothing is counted for "
             f"{them}."
         )
     beyond = [arm.arm for arm in found.arms if arm.amount > _FAR * arm.tried and arm.arm not in untried]
     if beyond:
-        said.append(f"{_listed(beyond)}: more than ever had a result, so it is a guess from smaller amounts.")
+        said.append(f"{listed(beyond)}: more than ever had a result, so it is a guess from smaller amounts.")
     below = [
         arm.arm
         for arm, points in zip(found.arms, law.points)
         if points and 0.0 < arm.amount < _FAR_BELOW * min(point.amount for point in points)
     ]
     if below:
-        said.append(f"{_listed(below)}: far less than ever had a result, so it is a guess from larger amounts.")
+        said.append(f"{listed(below)}: far less than ever had a result, so it is a guess from larger amounts.")
     if law.learned is not None and law.learned.fades:
         said.append("Returns move over time: these are returns as they are now, not as they were long ago.")
     if math.isnan(whole.returned_low):
@@ -171,8 +170,3 @@ def _budget_range(answer: BudgetAnswer, unit: str) -> str:
 
 def _rounded(value: float) -> float:
     return float(f"{value:.4g}")
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = list(names[:5]) + ([f"{len(names) - 5} more"] if len(names) > 5 else [])
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from apportion._common.formatting import one_of, readable
+from apportion._common.formatting import listed, one_of, readable
 from apportion.allocation.beliefs import MOST_SURE_OF_MOVING, Belief, Beliefs, per_unit
 from apportion.campaigns.settings import Settings
 from apportion.campaigns.state import CampaignState
@@ -315,5 +315,9 @@ def sentences(
         shown = f"ticket{'s' if len(provisional) > 1 else ''} {', '.join(map(str, provisional[-10:]))}"
         notes.append(f"Provisional: the totals so far of {shown} count as they are, until they are final.")
     if math.isnan(regret) and settings.sigma is not None:
-        notes.append("Too few outcomes yet: no figure yet for the cost of still not being sure.")
+        untried = [name for name, plays in zip(beliefs, beliefs.in_play) if plays and math.isnan(beliefs[name].mean)]
+        why = "Too few outcomes yet"
+        if beliefs.leader is not None and untried:
+            why = f"{listed(untried)} {'has' if len(untried) == 1 else 'have'} no results yet"
+        notes.append(f"{why}: no figure yet for the cost of still not being sure.")
     return tuple(notes)
