@@ -67,10 +67,49 @@ def test_a_life_of_commands(db, ads):
     assert machine("upgrade")["after"] == machine("upgrade")["before"]
 
 
+def test_a_split_has_one_line_for_each_arm_and_says_more_when_asked(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    names = [f"region {number}" for number in range(1, 16)]
+    machine("new", "many", "--arms", ",".join(names), "--budget", "1000", "--b", "0.6", "--sigma", "1")
+    run("split", "many")
+    run("record", "many", *(f"{name}={50 + place}" for place, name in enumerate(names)))
+    shown = run("split", "many").out.splitlines()
+    assert len([line for line in shown if "region" in line and "│" in line]) == 15
+    assert len(shown) <= 15 + 9  # the leader's limit takes a line more
+    assert "More: apportion split many --ticket 2 --details" in shown
+    assert "(" not in "".join(line for line in shown if "│" in line)  # no ranges
+    before = ap.Campaign.open("many").version
+    again = run("split", "many", "--ticket", "2").out.splitlines()
+    assert again == shown
+    whole = " ".join(run("split", "many", "--ticket", "2", "--details").out.split())
+    assert "Leads with" in whole
+    assert ap.Campaign.open("many").version == before
+    refused = run("split", "many", "--ticket", "2", "--budget", "5")
+    assert "`--ticket` shows an earlier split: `--budget`, `--date` and `--key` are for a new one." in refused.err
+
+
+def test_an_imported_ticket_has_no_reasons_that_nobody_had(ads, tmp_path):
+    (tmp_path / "past.csv").write_text("date,arm,amount,outcome\n2026-01-01,search,3,9\n2026-01-01,social,4,1\n")
+    run("import", "ads", "past.csv")
+    shown = run("split", "ads", "--ticket", "1").out
+    assert shown.count("Imported: it was spent so, without advice.") == 2
+    assert "Leads" not in shown
+    assert "record" not in shown  # it is complete
+
+
+def test_an_arm_without_results_has_no_chance_that_stands_on_nothing(ads):
+    run("split", "ads")
+    run("record", "ads", "search=5000", "social=400", "video=none")
+    for shown in (run("status", "ads").out, run("split", "ads").out):
+        row = next(line for line in shown.splitlines() if "video" in line and "│" in line)
+        assert "–" in row
+        assert not any(cell.strip().startswith("3") and "%" in cell for cell in row.split("│")[4:])
+
+
 def test_the_split_shows_everything_per_arm(ads):
     run("split", "ads")
     run("record", "ads", "search=5000", "social=400", "video=100")
-    shown = " ".join(run("split", "ads").out.split())
+    shown = " ".join(run("split", "ads", "--details").out.split())
     for word in (
         "ticket 2, 5,000 EUR",
         "amount EUR",

@@ -48,7 +48,12 @@ def split(
         str | None, typer.Option(help="The date of the period, or its name; the present moment by default.")
     ] = None,
     key: Key = None,
-    details: Details = False,
+    ticket: Annotated[
+        int | None, typer.Option(help="Show the split of this ticket once more; nothing is asked for.")
+    ] = None,
+    details: Annotated[
+        bool, typer.Option("--details", help="With likely ranges, and reasons with all their figures.")
+    ] = False,
     db: Db = None,
     json: Json = False,
 ) -> None:
@@ -57,7 +62,13 @@ def split(
     Example: apportion split ads --budget 6000
     """
     campaign = open_campaign(name, db)
-    show.show_split(campaign, campaign.split(budget, date=date, key=key), json, details)
+    if ticket is None:
+        found = campaign.split(budget, date=date, key=key)
+    elif budget is None and date is None and key is None:
+        found = campaign.explain(ticket)
+    else:
+        raise InvalidValue("`--ticket` shows an earlier split: `--budget`, `--date` and `--key` are for a new one.")
+    show.show_split(campaign, found, json, details)
 
 
 @with_table_options(before="key", columns=False)
