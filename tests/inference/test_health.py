@@ -16,7 +16,7 @@ import apportion as ap
 from apportion.allocation.allocator import Allocator
 from apportion.inference.fit.history import History
 from apportion.inference.health import check
-from apportion.inference.health.check import LAST_SPLITS, check_health
+from apportion.inference.health.check import check_health
 from apportion.inference.health.findings import KINDS, Handling
 from apportion.inference.health.observations import Observations
 from apportion.simulation.live import play_through
@@ -71,9 +71,7 @@ def healthy(policy, seed):
     b = world.b if policy == "Uniform" else None
     allocator = Allocator(chosen[policy](), tuple(f"arm {index}" for index in range(arms)), b=b, seed=seed)
     played = play_through(allocator, world, budgets, rng)
-    amounts = np.asarray(played.amounts)
-    last = amounts[-LAST_SPLITS:]
-    return table(amounts, np.asarray(played.outcomes))._replace(splits=last / last.sum(axis=1, keepdims=True))
+    return table(np.asarray(played.amounts), np.asarray(played.outcomes))
 
 
 def test_healthy_campaigns_are_left_alone():
