@@ -104,6 +104,7 @@ def test_the_list_shows_leader_last_split_open_tickets_and_regret(client, ads):
     assert shared.readable(ads.status().expected_regret) in said
     ads.change(outcome_unit="orders", every="week")
     assert f"{shared.readable(ads.status().expected_regret)} orders" in words(client.get("/"))
+    assert "5,000 EUR spent, 5,300 orders came back" in words(client.get("/"))
 
 
 def test_the_list_shows_the_last_split_that_was_not_cancelled_and_how_often_it_is_split(client, ads):
@@ -277,6 +278,7 @@ def test_a_ticket_says_why_in_few_words_and_the_figures_stand_one_click_behind(c
     imported = words(client.get("/campaigns/kits/tickets/1"))
     assert imported.count("Imported: it was spent so, without advice.") >= 2
     assert "Leads" not in imported
+    assert "How it was decided" not in imported
 
 
 def test_a_leader_with_a_chance_that_says_nothing_is_shown_without_it():

@@ -61,6 +61,8 @@ class TicketView(NamedTuple):
     rows: tuple[ArmRow, ...]
     shown: Paged[ArmRow]
     """Those of the rows that the page shows."""
+    advised: bool = True
+    """Whether it was advice, and not imported."""
 
     @property
     def cancelled(self) -> bool:
@@ -170,6 +172,7 @@ def ticket_view(
         share_bar(split.amounts, indices),
         tuple(rows),
         in_pages(found, at),
+        split.advised,
     )
 
 
