@@ -140,6 +140,7 @@ def test_tables_and_notes_speak_of_an_even_share_and_the_next_unit(bent):
         assert all(len(row) == len(rows.columns) for row in rows.rows)
     assert any(note.startswith("Returns diminish") for note in status.notes)
     assert "what splits use; it is for 33 EUR on every arm, so the two can differ." in status.estimate_note
+    assert status.estimate_note.endswith(" The next EUR is the one after what an arm got in the last split.")
     bent.change(half_life=5.0)
     assert "it is for 33 EUR on every arm and counts recent results more" in bent.status().estimate_note
     bent.change(c=1.0)

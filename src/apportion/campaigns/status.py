@@ -108,6 +108,8 @@ class Status(NamedTuple):
         if settings.half_life is not None or settings.window is not None or (learned is not None and learned.fades):
             why.append(f"{'' if why else 'it '}counts recent results more")
         said = f"; {' and '.join(why)}, so the two can differ." if why else "; the two can differ."
+        if self.beliefs.c < 1.0:
+            said += f" The next {one_of(settings.unit)} is the one after what an arm got in the last split."
         return f"{so_far} is {back.lower()} ÷ spent. The estimate is what splits use{said}"
 
     @property
