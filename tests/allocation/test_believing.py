@@ -148,3 +148,43 @@ def test_numbers_beyond_all_bounds_say_nothing(information):
     assert beliefs.spread[1] == math.inf
     assert beliefs.probability_best.sum() == pytest.approx(1.0)
     assert beliefs["b"].probability_best == pytest.approx(0.5)
+
+
+def test_little_for_an_arm_that_may_well_be_the_best_is_explained_where_little_tells_enough():
+    """At b = 0.9 four percent of the budget tell half as much as all of it: 0.04^0.2 = 0.53."""
+    allocator = ap.Allocator(ap.Recommended(b=0.9, sigma=0.3), ("a", "b", "c"), b=0.9)
+    for _ in range(4):
+        split = allocator.ask(1000)
+        rates = {"a": 1.02, "b": 1.0, "c": 0.1}
+        allocator.tell(split.ticket, {arm: rates[arm] * amount for arm, amount in split.amounts.items()})
+    split = allocator.ask(1000)
+    share, chance = split.shares["b"], split.beliefs["b"].probability_best
+    assert share < 0.5 * chance
+    assert chance > 0.3
+    tells = f"{share:.1%} of the budget tells about {share**0.2:.0%} as much about it as all would, enough to keep"
+    assert split.reasons["b"].endswith(f"likely to be the best: {tells} testing it.")
+    assert split.brief_reasons["b"] == f"{tells} testing it."
+    assert split.brief_reasons["a"] == (
+        "Leads. It gets most of the budget, as small amounts are enough to go on comparing the others with it."
+    )
+    assert "of the budget tells" not in split.reasons["c"]  # it is hardly the best
+
+
+def test_nothing_of_that_is_said_where_little_tells_little():
+    allocator = ap.Allocator(ap.Recommended(b=0.3, sigma=30.0, horizon=50), ("a", "b"), b=0.3)
+    for _ in range(5):
+        split = allocator.ask(1000)
+        allocator.tell(split.ticket, {arm: 1.01 * amount for arm, amount in split.amounts.items() if amount > 0})
+    split = allocator.ask(1000)
+    assert not any("of the budget" in reason for reason in split.reasons.values())
+
+
+def test_brief_reasons_are_the_ends_of_the_whole_ones():
+    allocator = ap.Allocator(ap.Recommended(b=0.6, c=0.7, sigma=1.0), ("a", "b", "c"), b=0.6, c=0.7)
+    assert set(allocator.ask(100).brief_reasons.values()) == {"All arms start alike."}
+    allocator.tell(1, {"a": 30.0, "b": 20.0, "c": 2.0})
+    split = allocator.ask(100)
+    for arm, brief in split.brief_reasons.items():
+        assert brief
+        assert split.reasons[arm].endswith(brief[1:])
+        assert "(" not in brief

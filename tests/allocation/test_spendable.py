@@ -49,6 +49,13 @@ def test_crumbs_are_kept_on_average():
     assert drawn.sum(axis=1) == pytest.approx(1.0)
 
 
+def test_where_nothing_is_tested_crumbs_are_taken_away():
+    shares = np.array([0.75 - 5e-5, 0.25, 5e-5])
+    assert without_crumbs(shares, None, None, None) == pytest.approx([0.75, 0.25, 0.0], abs=5e-5)
+    found = spendable_amounts(shares, 1000.0, 0.01, low=None, high=None, rng=np.random.default_rng(0), testing=False)
+    assert found.tolist() == [749.99, 250.01, 0.0]
+
+
 def test_with_very_many_arms_an_even_share_is_no_crumb():
     even = np.full(50_000, 1.0 / 50_000)
     assert without_crumbs(even, None, None, np.random.default_rng(0)) is even

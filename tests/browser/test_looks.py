@@ -223,3 +223,22 @@ def test_on_the_narrowest_screen_nothing_sticks_out(visit, gallery):
     someone = visit(gallery.url, viewport={"width": NARROW, "height": 600})
     for path in ("/", "/campaigns/spring%20ads", "/new", "/laboratory", "/campaigns/spring%20ads/tickets/24"):
         fits(someone.go(path))
+
+
+def test_a_leaderboard_of_large_numbers_stays_within_its_card(visit, served, db):
+    """Where returns diminish it has one column more."""
+    arms = ("Florida", "Texas", "Arizona")
+    kits = Campaign.create("large", arms, budget=300_000_000, unit="kits", outcome_unit="positives", step=1,
+                           policy="recommended", b=0.5, c=0.7, sigma=1.0, seed=1, db=db)  # fmt: skip
+    split = kits.split()
+    kits.record(split.ticket, {arm: round(0.1 * amount) for arm, amount in split.amounts.items()}, confirm=True)
+    kits.add_arm("Pennsylvania")
+    someone = visit(served.url)
+    page = someone.go("/campaigns/large")
+    expect(someone.at("marginal").first).to_be_visible()
+    edges = page.evaluate(
+        "[document.querySelector('.board'), document.querySelector('#leaderboard')]"
+        ".map((part) => part.getBoundingClientRect().right)"
+    )
+    assert edges[0] <= edges[1]
+    accessible(page)

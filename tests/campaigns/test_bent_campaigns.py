@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 import apportion as ap
-from apportion.allocation.beliefs import interval
+from apportion.allocation.beliefs import interval, per_unit
 from apportion.campaigns.backtest import backtest
 from apportion.campaigns.cost_of_doubt import expected_regret
 from apportion.campaigns.files import restore_json
 from apportion.campaigns.forecast import forecast
+from apportion.campaigns.plain_data import split_content
 from apportion.campaigns.report import campaign_page
 from apportion.campaigns.status import marginal_heading, return_heading
 from apportion.campaigns.tables import split_rows, status_rows
@@ -42,6 +43,7 @@ def play(campaign, periods=6, seed=1):
         outcomes = {
             name: MEANS.get(name, 1.0) * amount**C + 0.1 * rng.standard_normal()
             for name, amount in split.amounts.items()
+            if amount > 0
         }
         campaign.record(split.ticket, outcomes)
     return campaign
@@ -138,6 +140,7 @@ def test_tables_and_notes_speak_of_an_even_share_and_the_next_unit(bent):
         assert all(len(row) == len(rows.columns) for row in rows.rows)
     assert any(note.startswith("Returns diminish") for note in status.notes)
     assert "what splits use; it is for 33 EUR on every arm, so the two can differ." in status.estimate_note
+    assert status.estimate_note.endswith(" The next EUR is the one after what an arm got in the last split.")
     bent.change(half_life=5.0)
     assert "it is for 33 EUR on every arm and counts recent results more" in bent.status().estimate_note
     bent.change(c=1.0)
@@ -146,6 +149,26 @@ def test_tables_and_notes_speak_of_an_even_share_and_the_next_unit(bent):
     assert status.arms[0].to_dict()["marginal"] == status.beliefs["search"].marginal
     marginals = [belief.marginal for belief in bent.beliefs().values()]
     assert np.ptp(marginals) < 0.5 * np.mean(marginals)  # the policy is near the optimum, where they are equal
+
+
+@pytest.mark.parametrize("c", [C, 1.0])
+def test_plain_data_have_the_return_that_people_see(tmp_path, c):
+    campaign = play(create(tmp_path / "plain.db", c=c))
+    status, split = campaign.status(), campaign.split()
+    content = status.to_dict()
+    assert content["return_per_unit_at"] == status.even_amount == 33
+    names = ("return_per_unit", "return_per_unit_low", "return_per_unit_high")
+    told = [
+        (status.estimate(status.beliefs[arm["name"]]), arm) for arm in content["arms"]
+    ] + [
+        (per_unit(split.beliefs[arm["arm"]], arm["amount"], c), arm)
+        for arm in split_content("plain", "EUR", split)["arms"]
+    ]  # fmt: skip
+    for own, arm in told:
+        assert [arm[name] for name in names] == [own.mean, own.low, own.high]
+        assert (arm["return_per_unit"] == arm["mean"]) is (c == 1.0)
+    shown = [row[-3] if c < 1.0 else row[-2] for row in status_rows(status).rows[: len(ARMS)]]
+    assert shown == [interval(status.estimate(status.beliefs[name])) for name in ARMS]
 
 
 def test_the_cost_of_not_being_sure_is_against_the_best_split(bent):

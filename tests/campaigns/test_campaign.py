@@ -11,6 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 import apportion as ap
+from apportion.campaigns.cost_of_doubt import expected_regret
 from apportion.campaigns.files import export_json, restore_json
 from apportion.campaigns.storage.store import Store, open_store
 from apportion.policies.registry import choose_policy
@@ -317,6 +318,44 @@ def test_the_cost_of_doubt_is_that_of_the_present_budget(sqlite, tmp_path):
     for arm in ("a", "b"):
         campaign.pause_arm(arm)
     assert math.isnan(campaign.expected_regret())
+
+
+@pytest.mark.parametrize(
+    ("means", "b", "c", "sigma"),
+    [((30.0, 22.0, 9.5, 10.0), 0.6, 0.6, 1.0), ((1.3, 1.2, 0.95, 1.05), 0.3, 1.0, 20.0)],
+    ids=["nearer to even", "another arm"],
+)
+def test_the_cost_of_doubt_does_not_jump_where_the_next_split_is_a_test(sqlite, means, b, c, sigma):
+    """Some periods look at other amounts, or at another arm: those are not what splits usually cost."""
+    rng, names = np.random.default_rng(3), ("a", "b", "c", "d")
+    campaign = ap.Campaign.create("tests", names, budget=5000, db=sqlite, seed=3)
+    costs, even = [], []
+    for _ in range(16):
+        split = campaign.split()
+        campaign.record(split.ticket, {
+            arm: mean * amount**c + sigma * amount**b * rng.standard_normal()
+            for (arm, amount), mean in zip(split.amounts.items(), means) if amount > 0
+        }, confirm=True)  # fmt: skip
+        costs.append(campaign.expected_regret())
+        beliefs = campaign.beliefs()
+        own = campaign.transactions.read(lambda state, session: state.allocator.decide(5000.0))
+        even.append(expected_regret(beliefs, dict(zip(own.arms, own.amounts))))
+    late, next_split = np.array(costs[4:]), np.array(even[4:])
+    assert (next_split[1:] > 3 * next_split[:-1]).any()  # there is a test
+    assert (late[1:] < 1.5 * late[:-1]).all()
+
+
+def test_where_arms_have_no_results_it_says_so_and_which(campaign):
+    said = "no figure yet for the cost of still not being sure."
+    assert f"Too few outcomes yet: {said}" in campaign.status().notes
+    campaign.record(campaign.split().ticket, {"a": 30.0, "b": 10.0})
+    campaign.add_arm("c")
+    assert f"c has no results yet: {said}" in campaign.status().notes
+    campaign.add_arm("d")
+    assert f"c and d have no results yet: {said}" in campaign.status().notes
+    for arm in ("c", "d"):
+        campaign.pause_arm(arm)
+    assert not any(said in note for note in campaign.status().notes)
 
 
 def test_a_split_has_the_date_of_its_period(sqlite):

@@ -117,6 +117,40 @@ def test_a_file_that_was_imported_before_is_noticed(ads, history):
     assert ads.period == 4
 
 
+def test_dates_and_arms_that_were_imported_before_do_not_count_twice(ads, history):
+    """As in a sheet that has grown by some days, and is imported again as a whole."""
+    import_history(ads, history("date,arm,amount,outcome\n2026-01-01,search,60,80\n2026-01-02,search,80,90\n"))
+    state = ads.state()
+    grown = "date;arm;amount;outcome\n02.01.2026;search;80;90\n03.01.2026;search;70;85\n"
+    said = (
+        "1 of 2 dates in 'grown.csv' were imported before for the same arms, from 02.01.2026 on: they would count "
+        "twice. Leave their rows out; or say `again`, if it is further spending on those dates."
+    )
+    with pytest.raises(ap.Conflict) as refused:
+        import_history(ads, history(grown, name="grown.csv"))
+    assert str(refused.value) == said
+    assert ads.state() == state
+    other = "date,arm,amount,outcome\n2026-01-01,social,30,20\n2026-01-02,social,30,20\n"
+    assert import_history(ads, history(other, name="social.csv")).tickets == 2  # another arm on the same dates
+    ads.undo_import()
+    ads.undo_import()
+    assert import_history(ads, history(grown, name="grown.csv")).tickets == 2
+    assert import_history(ads, history(grown.replace("70", "71"), name="more.csv"), again=True).tickets == 2
+
+
+def test_an_arm_that_is_written_otherwise_is_guessed(ads, history):
+    with pytest.raises(ap.InvalidValue, match=r"arm 'SEARCH' is not known; .* Perhaps it is 'search'\."):
+        import_history(ads, history("date,arm,amount,outcome\n2026-01-01,SEARCH,60,80\n"))
+    with pytest.raises(ap.InvalidValue, match=r"arm 'tv' is not known; the arms are search, social, video\.$"):
+        import_history(ads, history("date,arm,amount,outcome\n2026-01-01,tv,60,80\n"))
+
+
+def test_rows_of_totals_are_not_counted_as_imported(ads, history):
+    text = "date,arm,amount,outcome\n2026-01-01,search,60,80\n2026-01-01,social,40,10\nTotal,,100,90\n"
+    done = import_history(ads, history(text))
+    assert (done.rows, done.notes) == (2, ("1 row of totals was left out.",))
+
+
 def test_columns_are_mapped_and_other_styles_read(ads, history):
     text = "\ufeffday;channel;spend;sales\n1.1.;search;60,5;1e2\n\n1.1.;social;40;\n"
     found = read_history(history(text), date="day", arm="channel", amount="spend", outcome="sales").observations

@@ -67,10 +67,49 @@ def test_a_life_of_commands(db, ads):
     assert machine("upgrade")["after"] == machine("upgrade")["before"]
 
 
+def test_a_split_has_one_line_for_each_arm_and_says_more_when_asked(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    names = [f"region {number}" for number in range(1, 16)]
+    machine("new", "many", "--arms", ",".join(names), "--budget", "1000", "--b", "0.6", "--sigma", "1")
+    run("split", "many")
+    run("record", "many", *(f"{name}={50 + place}" for place, name in enumerate(names)))
+    shown = run("split", "many").out.splitlines()
+    assert len([line for line in shown if "region" in line and "│" in line]) == 15
+    assert len(shown) <= 15 + 9  # the leader's limit takes a line more
+    assert "More: apportion split many --ticket 2 --details" in shown
+    assert "(" not in "".join(line for line in shown if "│" in line)  # no ranges
+    before = ap.Campaign.open("many").version
+    again = run("split", "many", "--ticket", "2").out.splitlines()
+    assert again == shown
+    whole = " ".join(run("split", "many", "--ticket", "2", "--details").out.split())
+    assert "Leads with" in whole
+    assert ap.Campaign.open("many").version == before
+    refused = run("split", "many", "--ticket", "2", "--budget", "5")
+    assert "`--ticket` shows an earlier split: `--budget`, `--date` and `--key` are for a new one." in refused.err
+
+
+def test_an_imported_ticket_has_no_reasons_that_nobody_had(ads, tmp_path):
+    (tmp_path / "past.csv").write_text("date,arm,amount,outcome\n2026-01-01,search,3,9\n2026-01-01,social,4,1\n")
+    run("import", "ads", "past.csv")
+    shown = run("split", "ads", "--ticket", "1").out
+    assert shown.count("Imported: it was spent so, without advice.") == 2
+    assert "Leads" not in shown
+    assert "record" not in shown  # it is complete
+
+
+def test_an_arm_without_results_has_no_chance_that_stands_on_nothing(ads):
+    run("split", "ads")
+    run("record", "ads", "search=5000", "social=400", "video=none")
+    for shown in (run("status", "ads").out, run("split", "ads").out):
+        row = next(line for line in shown.splitlines() if "video" in line and "│" in line)
+        assert "–" in row
+        assert not any(cell.strip().startswith("3") and "%" in cell for cell in row.split("│")[4:])
+
+
 def test_the_split_shows_everything_per_arm(ads):
     run("split", "ads")
     run("record", "ads", "search=5000", "social=400", "video=100")
-    shown = " ".join(run("split", "ads").out.split())
+    shown = " ".join(run("split", "ads", "--details").out.split())
     for word in (
         "ticket 2, 5,000 EUR",
         "amount EUR",
@@ -170,12 +209,34 @@ def test_every_command_that_reads_a_file_can_be_given_the_decimal_mark(tmp_path,
 
 
 @pytest.mark.parametrize(
+    "ticket", [("{}",), ("--ticket", "{}"), ("--ticket", "{}", "{}")], ids=["first", "option", "both"]
+)
+def test_every_command_takes_the_ticket_first_or_as_an_option(ads, ticket):
+    def told(command, number, *rest):
+        return machine(command, "ads", *(word.format(number) for word in ticket), *rest)
+
+    for _ in range(3):
+        machine("split", "ads")
+    assert told("record", 2, "search=5", "social=none", "video=1")["tickets"] == [2]
+    assert told("amend", 2, "search=6")["tickets"] == [2]
+    assert told("close", 1)["tickets"] == [1]
+    assert told("cancel", 3)["open_tickets"] == []
+    lines = ap.Campaign.open("ads").history()
+    assert [line.outcome for line in lines if line.ticket == 2] == [6, None, 1]
+
+
+def test_a_ticket_is_closed_without_its_number_where_one_is_open(ads):
+    machine("split", "ads")
+    assert machine("close", "ads") == {"campaign": "ads", "tickets": [1], "open_tickets": []}
+
+
+@pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (("split", "nobody"), "Campaign 'nobody' is not known; there are: ads."),
         (
             ("record", "ads", "search=1"),
-            "No ticket of 'ads' is open; ask for a split first, or name one by --ticket.",
+            "No ticket of 'ads' is open; ask for a split first, or name one, such as --ticket 3.",
         ),
         (("record", "ads", "search=1", "--ticket", "9"), "Ticket 9 is not known; no split was asked for yet."),
         (("record", "ads", "search", "--ticket", "1"), "An outcome must be written as arm=number; got 'search'."),
@@ -202,6 +263,12 @@ def test_every_command_that_reads_a_file_can_be_given_the_decimal_mark(tmp_path,
         (("arms", "ads", "jump", "search"), "`action` must be one of add, pause, resume, remove, bound; got 'jump'."),
         (("arms", "ads", "add"), "Which arm? apportion arms ads add ARM"),
         (("amend", "ads", "1", "search=1"), "Ticket 1 is not known; no split was asked for yet."),
+        (
+            ("amend", "ads", "search=1"),
+            "`amend` needs the ticket, right after the name or as --ticket; got none.",
+        ),
+        (("amend", "ads", "1"), "Say what should stand there, for example search=812; got no outcome."),
+        (("cancel", "ads", "3", "--ticket", "4"), "The ticket must be named once; got 3 and `--ticket 4`."),
         (("export", "ads", "--format", "xml"), "`--format` must be one of csv, json, log; got 'xml'."),
         (("settings", "ads", "--b", "2"), "`b` must be a number in [0, 1]; got 2.0."),
         (
@@ -275,7 +342,7 @@ def test_bad_input_gets_one_sentence(ads, arguments, sentence):
         ),
         (("split", "ads", "--budget", "12,5"), "`--budget` must be a number in the form 12.5; got '12,5'."),
         (("split", "ads", "--budget", "much"), "`--budget` must be a number such as 812.50; got 'much'."),
-        (("amend", "ads", "search=3", "social=4"), "`ticket` must be a whole number; got 'search=3'."),
+        (("cancel", "ads", "first"), "`ticket` must be a whole number; got 'first'."),
         (("history", "ads", "--last", "0"), "`--last` must be a number of at least 1; got '0'."),
         (("forecast", "ads", "--worlds", "1e9"), "`--worlds` must be a whole number; got '1e9'."),
     ],

@@ -106,7 +106,15 @@ def planted(kind, seed):
     elif kind == "steady-amounts":
         amounts = np.tile([100.0, 150, 200, 250, 300], (120, 1))
         outcomes = amounts + np.sqrt(amounts) * rng.standard_normal(amounts.shape)
+    elif kind == "swings":
+        return table(amounts, outcomes)._replace(splits=swinging(0.4, 0.75, 0.3, 0.75, 0.7, 0.3, 0.8))
     return table(amounts, outcomes)
+
+
+def swinging(*shares):
+    """Splits that give so much to the first of two arms."""
+    first = np.array(shares)
+    return np.stack([first, 1.0 - first], axis=1)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "untried-amounts"])
@@ -169,6 +177,40 @@ def test_returns_that_jump_for_good_are_no_slips():
     factors = np.ones((120, 5))
     factors[60:, 1] = 8.0
     assert "outlier" not in kinds(table(*campaign(5, factors=factors)))
+
+
+# ---- Splits that swing ----
+
+
+def test_splits_that_swing_are_told_with_the_setting_that_limits_it():
+    observed = planted("swings", 1)
+    finding = only(observed)
+    assert (finding.kind, finding.severity, finding.title) == ("swings", "note", "Splits swing to and fro")
+    assert "In the last 7 splits 37% of the budget went to another arm from one split to the next" in finding.meaning
+    assert "set a change limit" in finding.advice
+    assert finding.command == "apportion settings ads --change 0.1"
+    assert kinds(observed, ADS._replace(change=0.3)) == []  # there is one
+
+
+@pytest.mark.parametrize(
+    "shares",
+    [
+        (0.2, 0.45, 0.7, 0.9, 0.9, 0.9, 0.9),  # it learns
+        (0.9, 0.9, 0.5, 0.9, 0.9, 0.9, 0.9),  # one period was a test
+        (0.9, 0.8, 0.9, 0.75, 0.9, 0.8, 0.9),  # a little
+        (0.9, 0.2),  # hardly any
+        (),
+    ],
+)
+def test_splits_that_move_for_a_reason_or_a_little_do_not_swing(shares):
+    assert kinds(planted("swings", 1)._replace(splits=swinging(*shares))) == []
+
+
+def test_the_first_splits_learn_and_do_not_swing():
+    amounts, outcomes = campaign(1, periods=16)
+    observed = table(amounts, outcomes)._replace(splits=planted("swings", 1).splits)
+    assert "swings" not in kinds(observed)
+    assert "swings" in kinds(observed._replace(earlier=8))
 
 
 # ---- Amounts far beyond what was tried ----

@@ -265,3 +265,30 @@ def test_it_takes_milliseconds(sqlite):
         campaign.status()
         taken.append(time.process_time() - start)
     assert min(taken) < 0.2
+
+
+def test_splits_that_swing_are_told_where_they_were_advised(sqlite, tmp_path):
+    """Not those of an imported history, nor cancelled ones: nobody advised or spent them so."""
+    by_day = ((400, 600), (750, 250), (300, 700), (750, 250), (700, 300), (300, 700), (800, 200))
+    rows = [f"2026-02-{day + 1:02},{arm},{amount},{amount}\n" for day in range(21)
+            for arm, amount in zip(ARMS, by_day[day % 7])]  # fmt: skip
+    (tmp_path / "past.csv").write_text("date,arm,amount,outcome\n" + "".join(rows))
+    ads = ap.Campaign.create("ads", ARMS, budget=1000, policy="Odds", b=0.5, sigma=1, growth=None, db=sqlite)
+    ads.import_history(tmp_path / "past.csv")
+
+    def told():
+        return [finding for finding in ads.status().health.findings if finding.kind == "swings"]
+
+    assert told() == []
+    for first, second in by_day:
+        ads.bound_arm("search", first / 1000, first / 1000)
+        split = ads.split()
+        assert split.amounts["social"] == pytest.approx(second)
+        ads.record(split.ticket, {arm: amount + 0.1 for arm, amount in split.amounts.items()})
+    (swings,) = told()
+    assert swings.command == "apportion settings ads --change 0.1"
+    assert "Splits swing to and fro" in run("status", "ads", "--db", sqlite).out
+    ads.change(change=0.1)
+    assert told() == []
+    ads.change(change=None)
+    assert told()

@@ -26,6 +26,7 @@ from apportion.web.app import create_app
 from apportion.web.guard.credentials import Access
 from apportion.web.pages import over_time as pictures
 from apportion.web.pages import shared
+from apportion.web.pages.campaign import leading
 from apportion.web.pages.leaderboard import board
 from apportion.web.pages.over_time import BUDGET_MARKS, MOMENTS, STEPS, Chart, ChartCache, spacing
 from apportion.web.pages.preview import PERIODS, preview
@@ -103,6 +104,7 @@ def test_the_list_shows_leader_last_split_open_tickets_and_regret(client, ads):
     assert shared.readable(ads.status().expected_regret) in said
     ads.change(outcome_unit="orders", every="week")
     assert f"{shared.readable(ads.status().expected_regret)} orders" in words(client.get("/"))
+    assert "5,000 EUR spent, 5,300 orders came back" in words(client.get("/"))
 
 
 def test_the_list_shows_the_last_split_that_was_not_cancelled_and_how_often_it_is_split(client, ads):
@@ -259,6 +261,40 @@ def test_closing_gives_up_what_is_open(client, ads):
     page = post(client, "/campaigns/ads/tickets/1/close")
     assert "Ticket 1 is closed" in words(page)
     assert ads.open_tickets == ()
+
+
+def test_a_ticket_says_why_in_few_words_and_the_figures_stand_one_click_behind(client, db, tmp_path):
+    ads = Campaign.create("kits", ("search", "social"), budget=7, step=1, db=db, b=0.75, sigma=4, seed=1)
+    (tmp_path / "past.csv").write_text("date,arm,amount,outcome\n2026-01-01,search,3,9\n2026-01-01,social,4,1\n")
+    ads.import_history(tmp_path / "past.csv")
+    split = ads.split()
+    page = client.get("/campaigns/kits/tickets/2")
+    seen = words(SimpleNamespace(text=re.sub(r"<details.*?</details>", "", page.text, flags=re.S)))
+    for arm, amount in split.amounts.items():
+        assert split.brief_reasons[arm] in seen
+        assert split.reasons[arm] not in seen
+        assert split.reasons[arm] in words(page)
+        assert f"{arm} {amount:.0f} {shared.percent(amount / 7)} {split.brief_reasons[arm]}" in seen  # as it adds up
+    imported = words(client.get("/campaigns/kits/tickets/1"))
+    assert imported.count("Imported: it was spent so, without advice.") >= 2
+    assert "Leads" not in imported
+    assert "How it was decided" not in imported
+
+
+def test_a_leader_with_a_chance_that_says_nothing_is_shown_without_it():
+    """ "<20% likely the best" would be said of it, where arms without results may as well be the best."""
+
+    class Known(dict):
+        in_play = np.ones(15, np.bool_)
+
+    def said(chance):
+        beliefs = Known(a=SimpleNamespace(probability_best=chance))
+        return leading(SimpleNamespace(leader="a", beliefs=beliefs, most_sure=0.8))
+
+    assert said(0.11) == ("a", None)
+    assert said(0.4) == ("a", "40.0%")
+    assert said(0.9) == ("a", ">80%")
+    assert said(1 / 15) is None
 
 
 def test_of_many_arms_only_the_newest_open_ticket_is_shown_whole(client, db):

@@ -199,6 +199,16 @@ def counted(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence: 'search, social and video', at most five of them.
+
+    >>> listed(["search"]), listed("abc"), listed("abcdefgh")
+    ('search', 'a, b and c', 'a, b, c, d, e and 3 more')
+    """
+    shown = list(names[:5]) + ([f"{len(names) - 5} more"] if len(names) > 5 else [])
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
 def to_the_minute(moment: str) -> str:
     """A moment of the log (UTC) to the minute; a date of an imported history as it is.
 

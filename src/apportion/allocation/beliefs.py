@@ -218,6 +218,8 @@ def per_unit(belief: Belief, amount: float, c: float) -> Belief:
     >>> per_unit(Belief(4.0, 3.0, 5.0, 1.0, 1.0, 1.0, 0.5), 16.0, 0.5)[:3]
     (1.0, 0.75, 1.25)
     """
+    if c == 1.0:  # the same at any amount, none too
+        return belief
     factor = amount ** (c - 1.0) if amount > 0.0 else math.nan
     return belief._replace(mean=factor * belief.mean, low=factor * belief.low, high=factor * belief.high)
 

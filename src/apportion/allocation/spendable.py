@@ -29,17 +29,19 @@ def spendable_amounts(
     rng: np.random.Generator,
     names: Names = None,
     rules: ActiveRules | None = None,
+    testing: bool = True,
 ) -> Floats:
     """The budget by `shares` without crumbs, in multiples of `resolution` where the budget is one.
 
     Where it is not (a third of a euro), and where the resolution is 0, amounts are any but crumbs, and add up to the
     last bit. Bounds and `rules` hold: an arm with a minimum, or with a maximum below a crumb, is left as it is.
+    Without `testing` crumbs are not drawn, but all taken away.
 
     >>> rng = np.random.default_rng(0)
     >>> spendable_amounts(np.array([0.99999, 0.00001]), 5000.0, 0.01, low=None, high=None, rng=rng)
     array([5000.,    0.])
     """
-    kept = without_crumbs(shares, low, high, rng, rules)
+    kept = without_crumbs(shares, low, high, rng if testing else None, rules)
     if resolution > 0.0:
         try:
             return amounts(kept, budget, low=low, high=high, step=resolution, rng=rng, names=names, rules=rules)
@@ -52,12 +54,13 @@ def without_crumbs(
     shares: Floats,
     low: Floats | None,
     high: Floats | None,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None,
     rules: ActiveRules | None = None,
 ) -> Floats:
     """`shares` with each crumb raised to the smallest share or taken away, at random, by its own size on average.
 
-    The other arms keep their proportions within the bounds and rules. Where these leave no room, nothing is changed.
+    Without a generator all are taken away: in a plan nothing is tested. The other arms keep their proportions within
+    the bounds and rules. Where these leave no room, nothing is changed.
     """
     count = shares.size
     smallest = min(SMALLEST_SHARE, 0.01 / count)
@@ -67,7 +70,8 @@ def without_crumbs(
     if not crumbs.any():
         return shares
     rounded = shares.copy()
-    rounded[crumbs] = np.where(rng.random(int(crumbs.sum())) < shares[crumbs] / smallest, smallest, 0.0)
+    chances = 1.0 if rng is None else rng.random(int(crumbs.sum()))
+    rounded[crumbs] = np.where(chances < shares[crumbs] / smallest, smallest, 0.0)
     least, most = np.where(crumbs, rounded, least), np.where(crumbs, rounded, most)
     if float(least.sum()) > 1.0 + SUM_SLACK or float(most.sum()) < 1.0 - SUM_SLACK:
         return shares

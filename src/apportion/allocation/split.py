@@ -24,10 +24,16 @@ WATCHED_SHARE = 0.02
 LITTLE_SHARE = 0.9
 # An arm that is less likely the best than this is not worth a closer look, whatever share it gets.
 UNLIKELY = 0.01
+# A share that was moved by less than this is not worth a word, where words are few.
+SMALL_MOVE = 0.01
 # A longer rule is named by the arms that it holds, and not by all others again.
 LONGEST_RULE = 40
+NOT_ADVISED = "Imported: it was spent so, without advice."
 # Returns that differ by less than this part are about the same.
 _ALIKE = 0.02
+# An arm with at least this chance of being the best that is wanted half as much as that says must say why; a small
+# amount is enough where it tells at least this part of what the whole budget would.
+_RIVAL, _TELLS_ENOUGH = 0.1, 0.25
 # Where arms have curves of their own, so far, the common law does not say what would look best.
 _OWN_CURVES = 0.1
 
@@ -45,6 +51,20 @@ class RulePull(NamedTuple):
         return cls(rule.brief, pull * terms / max(float(np.abs(terms).max()), 1e-300))
 
 
+class Why(NamedTuple):
+    """Why an arm gets its share: with the figures, and without those that stand beside it in a table."""
+
+    whole: str
+    brief: str
+
+    @classmethod
+    def of(cls, figures: str, verdict: str, ending: str = "") -> Self:
+        """'0.9 per EUR, 0.2 behind search: worth a closer look.' and 'Worth a closer look.'"""
+        whole = f"{figures}: {verdict}." if verdict else f"{figures}."
+        brief = f"{verdict[:1].upper()}{verdict[1:]}." if verdict else ""
+        return cls(whole + ending, (brief + ending).strip())
+
+
 class Split(Table):
     """The answer to `ask`: a ticket, and by arm name the share, the amount and the reason.
 
@@ -59,6 +79,8 @@ class Split(Table):
     """The date of the period, in a campaign."""
     unit: str | None = None
     """What the budget is counted in, in a campaign."""
+    advised: bool = True
+    """Whether it was advice; an imported history was spent without any."""
 
     def __init__(
         self,
@@ -100,18 +122,32 @@ class Split(Table):
         """The shares, with 0 where rounding left nothing."""
         return np.where(self._decision.amounts > 0.0, self._decision.shares, 0.0)
 
-    @functools.cached_property
+    @property
     def reasons(self) -> Mapping[str, str]:
         """Why each arm got its share, in plain words."""
-        remembered = zip(self._decision.arms, self._decision.arms_memory.tolist())
-        return MappingProxyType({name: self._reason(at, memory) for at, (name, memory) in enumerate(remembered)})
+        return MappingProxyType({name: why.whole for name, why in self._whys.items()})
 
-    def _reason(self, index: int, memory: float) -> str:
-        reason = self._policy.why(memory) or self._reason_from_belief(index)
+    @property
+    def brief_reasons(self) -> Mapping[str, str]:
+        """The same without the figures: for where these stand beside it."""
+        return MappingProxyType({name: why.brief for name, why in self._whys.items()})
+
+    @functools.cached_property
+    def _whys(self) -> Mapping[str, Why]:
+        remembered = zip(self._decision.arms, self._decision.arms_memory.tolist())
+        return MappingProxyType({name: self._why(at, memory) for at, (name, memory) in enumerate(remembered)})
+
+    def _why(self, index: int, memory: float) -> Why:
+        if not self.advised:
+            return Why(NOT_ADVISED, NOT_ADVISED)
+        own = self._policy.why(memory)
+        why = Why(own, own) if own else self._why_from_belief(index)
         share, wanted = float(self._decision.shares[index]), float(self._decision.wanted[index])
-        if percent(share) != percent(wanted):
-            reason += f" {self._moved(index, share, wanted)}"
-        return reason
+        if percent(share) == percent(wanted):
+            return why
+        moved = self._moved(index, share, wanted)
+        little = abs(share - wanted) < SMALL_MOVE and why.brief
+        return Why(f"{why.whole} {moved}", why.brief if little else f"{why.brief} {moved}".strip())
 
     def _moved(self, index: int, share: float, wanted: float) -> str:
         """Why an arm got another share than the policy wanted."""
@@ -164,18 +200,16 @@ class Split(Table):
     def _money(self, amount: float) -> str:
         return f"{readable(amount)} {self.unit}" if self.unit else readable(amount)
 
-    def _reason_from_belief(self, index: int) -> str:
+    def _why_from_belief(self, index: int) -> Why:
         belief, leader = self.beliefs.at(index), self.beliefs.leader
         # A share of which rounding left nothing this time is none to a reader.
         name, share = self._decision.arms[index], float(self._shown_shares[index])
         if leader is None:
-            return (
-                "No outcomes yet: all arms start alike." if share > 0 else "No outcomes yet: another arm goes first."
-            )
+            return Why.of("No outcomes yet", "all arms start alike" if share > 0 else "another arm goes first")
         if math.isnan(belief.mean):
-            return "No outcome yet: it gets a share to be tried." if share > 0 else "No outcome yet: not its turn."
+            return Why.of("No outcome yet", "it gets a share to be tried" if share > 0 else "not its turn")
         if self.beliefs.c < 1.0 and share > 0.0:
-            return self._reason_where_returns_diminish(index, name == leader)
+            return self._why_where_returns_diminish(index, name == leader)
         probability = belief.probability_best
         best = "" if math.isnan(probability) else f", {chance(probability, self.most_sure)} likely to be the best"
         first, of = self.beliefs[leader], f"per {one_of(self.unit)}"
@@ -184,22 +218,53 @@ class Split(Table):
             belief, first = (per_unit(each, even, self.beliefs.c) for each in (belief, first))
             of += " at an even share"
         if name == leader:
-            return f"Leads with {interval(belief)} {of}{best}.{self._little_for_leader(index)}"
+            ending = self._little_for_leader(index) or self._much_for_leader(index)
+            return Why(f"Leads with {interval(belief)} {of}{best}.{ending}", f"Leads.{ending}")
         behind = abs(first.mean - belief.mean)
         level = behind < _ALIKE * abs(first.mean)
-        text = (
-            f"{interval(belief)} {of}, {'about level with' if level else f'{readable(behind)} behind'} {leader}{best}"
-        )
+        against = "about level with" if level else f"{readable(behind)} behind"
+        return Why.of(f"{interval(belief)} {of}, {against} {leader}{best}", self._verdict(index, share))
+
+    def _verdict(self, index: int, share: float) -> str:
+        """What the share of an arm that does not lead is for."""
         if share == 0.0:
-            return text + ": nothing this time."
+            return "nothing this time"
         wanted = float(self._decision.wanted[index])  # what bounds made of it is no opinion of the policy's
         if wanted >= TESTED_SHARE:
-            return text + ": testing this one again."
+            return "testing this one again"
+        if percent(share) == percent(wanted) and self._little_is_enough(index):
+            tells = (
+                f"{percent(wanted)} of the budget tells about {self._tells(wanted):.0%} as much about it as all would"
+            )
+            return f"{tells}, enough to keep testing it"
         if wanted < WATCHED_SHARE:
-            return text + (": a small amount keeps testing it." if share < WATCHED_SHARE else ".")
-        return text + (": kept in to be sure." if probability < UNLIKELY else ": worth a closer look.")
+            return "a small amount keeps testing it" if share < WATCHED_SHARE else ""
+        return "kept in to be sure" if self.beliefs.at(index).probability_best < UNLIKELY else "worth a closer look"
 
-    def _reason_where_returns_diminish(self, index: int, leads: bool) -> str:
+    def _tells(self, share: float) -> float:
+        """The information of a share a, as a part of that of the whole budget: a^(2−2b); NaN where b is not known."""
+        learned = self.beliefs.learned
+        b = getattr(self._policy, "b", None) if learned is None else learned.b
+        return math.nan if b is None or share <= 0.0 else float(share ** (2.0 - 2.0 * b))
+
+    def _little_is_enough(self, index: int) -> bool:
+        """Whether an arm that may well be the best gets little, as little tells nearly as much as all."""
+        wanted, probability = float(self._decision.wanted[index]), self.beliefs.at(index).probability_best
+        return (
+            self.beliefs.c == 1.0
+            and probability >= _RIVAL
+            and wanted < 0.5 * probability
+            and self._tells(wanted) >= _TELLS_ENOUGH
+        )
+
+    def _much_for_leader(self, index: int) -> str:
+        """Why the leader gets much more than it is likely to be the best; nothing where it does not."""
+        others = (at for at in range(len(self._decision.arms)) if at != index)
+        if not any(self._little_is_enough(at) for at in others):
+            return ""
+        return " It gets most of the budget, as small amounts are enough to go on comparing the others with it."
+
+    def _why_where_returns_diminish(self, index: int, leads: bool) -> Why:
         """What comes back per unit, and for the next one: in the best split that is the same everywhere.
 
         What looks best is that of the law as it is known; a policy gives more to what it still has to learn about.
@@ -209,25 +274,30 @@ class Split(Table):
         own = interval(per_unit(belief, float(self._decision.amounts[index]), self.beliefs.c))
         leads = leads and not np.isnan(self.beliefs.mean).any()
         lead = f" {'Costs least' if costs else 'Returns most'} for the same amount." if leads else ""
-        text = (
-            f"{own} per {unit} at this amount; the next {unit} {'costs' if costs else 'returns'} "
-            f"{readable(belief.marginal)}"
-        )
+        following = f"the next {unit} {'costs' if costs else 'returns'}"
+        text = f"{own} per {unit} at this amount; {following} {readable(belief.marginal)}"
+
+        def why(against: str, purpose: str = "") -> Why:
+            whole = f"{text}{against and ', '}{against}{purpose and ': '}{purpose}.{lead}"
+            brief = purpose or f"{following} {against or readable(belief.marginal)}"
+            return Why(whole, f"{brief[:1].upper()}{brief[1:]}.{lead}")
+
         if self._marginal_at_best is None:
-            return f"{text}.{lead}"
+            return why("")
         wanted = float(self._decision.wanted[index])
         less, more = 1.0 - _ALIKE, 1.0 + _ALIKE
         given = belief.marginal / self._marginal_at_best
         asked = self._marginal(index, wanted) / self._marginal_at_best if wanted > 0.0 else math.inf
         if less <= given <= more:
-            return f"{text}, about as much as elsewhere.{lead}"
-        text += f", {'less' if given < less else 'more'} than elsewhere"
+            return why("about as much as elsewhere")
         if given < less and asked < less:
-            why = "a small amount keeps testing it" if wanted < WATCHED_SHARE else "more than looks best, as a test"
-            return f"{text}: {why}.{lead}"
+            purpose = (
+                "a small amount keeps testing it" if wanted < WATCHED_SHARE else "more than looks best, as a test"
+            )
+            return why("less than elsewhere", purpose)
         if given > more and asked > more:
-            return f"{text}: less than looks best, while others are tested.{lead}"
-        return f"{text}.{lead}"
+            return why("more than elsewhere", "less than looks best, while others are tested")
+        return why(f"{'less' if given < less else 'more'} than elsewhere")
 
     @functools.cached_property
     def _marginal_at_best(self) -> float | None:

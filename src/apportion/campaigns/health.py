@@ -14,7 +14,7 @@ from apportion._common.dates import parse_date
 from apportion.campaigns.events import Event, intact, placed, ticket_from_events
 from apportion.campaigns.settings import Settings
 from apportion.inference.fit.history import History
-from apportion.inference.health.check import MOST_PERIODS, check_health
+from apportion.inference.health.check import LAST_SPLITS, MOST_PERIODS, check_health
 from apportion.inference.health.findings import LEAST_PERIODS, Handling, Health
 from apportion.inference.health.observations import Observations
 from apportion.inference.history.reader import LARGEST, SMALLEST
@@ -50,6 +50,8 @@ class TicketRow(NamedTuple):
     spent: Floats
     outcomes: Floats
     recorded: npt.NDArray[np.bool_]
+    advised: bool
+    """Whether it was advice; what was imported was none."""
 
     @classmethod
     def of(cls, number: int, own: Sequence[Event], indices: Mapping[str, int]) -> TicketRow:
@@ -58,7 +60,9 @@ class TicketRow(NamedTuple):
         final = ticket.recorded & ~ticket.provisional  # a total so far says little yet
         with intact(own[0].number):
             moment = parse_date(own[0].period_date)
-            return cls(moment, own[0].payload["amounts"], ticket.amounts, ticket.outcomes, final)
+            payload = own[0].payload
+            advised = payload.get("source") != "import"
+            return cls(moment, payload["amounts"], ticket.amounts, ticket.outcomes, final, advised)
 
 
 class Checked(NamedTuple):
@@ -105,7 +109,8 @@ def handling(name: str | None, settings: Settings, learned: Learned | None) -> H
     return Handling(
         name=name, unit=settings.unit, policy=settings.policy, learns=frozenset(getattr(learned, "follows", ())),
         c=settings.c, half_life=settings.half_life, window=settings.window, robust=settings.robust,
-        growth=settings.growth, noise_by_arm=isinstance(settings.sigma, Mapping), minimise=settings.minimise,
+        growth=settings.growth, change=settings.change, noise_by_arm=isinstance(settings.sigma, Mapping),
+        minimise=settings.minimise,
         memory=learned.half_life if learned is not None and learned.fades else None,
     )  # fmt: skip
 
@@ -116,7 +121,7 @@ def observations(indices: Mapping[str, int], tickets: Mapping[int, TicketRow], f
     recorded = np.zeros(spent.shape, np.bool_)
     for row, ticket in enumerate(tickets.values()):
         width = len(ticket.spent)
-        spent[row, :width], outcomes[row, :width], recorded[row, :width] = ticket[2:]
+        spent[row, :width], outcomes[row, :width], recorded[row, :width] = ticket[2:5]
         placed(ticket.in_split, indices, advised[row])
     names = np.array(list(indices), dtype=object)
     waiting: dict[str, float] = {}
@@ -131,7 +136,19 @@ def observations(indices: Mapping[str, int], tickets: Mapping[int, TicketRow], f
         tuple(names[there].tolist()), codes.astype(np.intp), spent[known], outcomes[known],
         None if moments is None else moments[at],
     )  # fmt: skip
-    return Observations(history, np.array(list(tickets), np.int64)[at], advised[known], waiting, earlier=first - 1)
+    return Observations(
+        history, np.array(list(tickets), np.int64)[at], advised[known], waiting, first - 1, _splits(indices, tickets)
+    )
+
+
+def _splits(indices: Mapping[str, int], tickets: Mapping[int, TicketRow]) -> Floats:
+    """The shares of the last splits that were advised and not cancelled."""
+    last = [ticket.in_split for ticket in tickets.values() if ticket.advised and ticket.spent.any()][-LAST_SPLITS:]
+    shares = np.zeros((len(last), len(indices)))
+    for row, amounts in zip(shares, last):
+        placed(amounts, indices, row)
+        row /= row.sum()
+    return shares
 
 
 def _moments(found: Sequence[datetime | None]) -> npt.NDArray[np.datetime64] | None:

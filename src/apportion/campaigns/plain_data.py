@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from apportion.allocation.split import Split
-from apportion.campaigns.status import relative_to
+from apportion.campaigns.status import relative_to, returns_per_unit
 
 
 def plain(value: Any) -> Any:
@@ -29,9 +29,12 @@ def split_content(campaign: str, unit: str | None, split: Split) -> dict[str, An
     """A split of a campaign with its reasons and the beliefs it was made on."""
     beliefs, amounts, shares, reasons = split.beliefs, split.amounts, split.shares, split.reasons
     arms = [
-        {"arm": arm, "amount": amounts[arm], "share": shares[arm], **belief._asdict(), "reason": reasons[arm]}
+        {
+            "arm": arm, "amount": amounts[arm], "share": shares[arm], **belief._asdict(),
+            **returns_per_unit(belief, amounts[arm], beliefs.c), "reason": reasons[arm],
+        }
         for arm, belief in zip(amounts, map(beliefs.at, range(len(amounts))))
-    ]
+    ]  # fmt: skip
     whole: dict[str, Any] = {
         "campaign": campaign,
         "ticket": split.ticket,

@@ -20,6 +20,7 @@ from apportion.allocation import feasible
 from apportion.allocation.best_split import best_within
 from apportion.allocation.room import fit
 from apportion.allocation.rules import Rules
+from apportion.allocation.spendable import spendable_amounts
 from apportion.campaigns.law_draws import BelievedLaw, LawDraws, Point, band, believed_law
 from apportion.campaigns.plan_words import LARGEST_BUDGET, sentences
 from apportion.errors import InvalidValue
@@ -145,12 +146,7 @@ def plan(
     rules = Rules(settings.rules, tuple(arms)).active(law.names, total) if settings.rules else None
     best = best_within(_means_to_raise(law, sign), law.c, low, high, None if rules is None else rules.rows)
     shares = fit(best, total, law.names, low, high, None, rules, None).shares  # refused here, where no split can be
-    amounts = total * shares
-    if settings.step:
-        amounts = feasible.amounts(
-            shares, total, low=low, high=high, step=settings.step, rng=np.random.default_rng(0), names=law.names,
-            rules=rules,
-        )  # fmt: skip
+    amounts = _amounts(campaign, shares, total, low=low, high=high, names=law.names, rules=rules)
     draws = law.draws(DRAWS, np.random.default_rng(0)) if not np.isnan(law.spread[law.known]).any() else None
     level = settings.level
     worth = _Worth(law, draws, shares, level)
@@ -171,6 +167,16 @@ def plan(
         shares, best_within(_means_to_raise(law, sign), law.c, low, high, None)
     )
     return found._replace(sentences=tuple(sentences(found, law, settings, held)))
+
+
+def _amounts(campaign: Campaign, shares: Floats, total: float, **within: Any) -> Floats:
+    """The amounts of a plan: in steps, or such as can be spent, as those of splits are."""
+    step = campaign.settings.step
+    resolution = campaign.transactions.read(lambda state, session: state.allocator.resolution)
+    within["rng"] = np.random.default_rng(0)  # whole units of the same plan are the same
+    if step is None and resolution is not None:
+        return spendable_amounts(shares, total, resolution, testing=False, **within)
+    return feasible.amounts(shares, total, step=step or None, **within)
 
 
 def _means_to_raise(law: BelievedLaw, sign: float) -> Floats:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from apportion._common.formatting import fixed, one_of, percent, plural, readable, written
+from apportion._common.formatting import fixed, listed, one_of, percent, plural, readable, written
 from apportion.campaigns.law_draws import BelievedLaw
 from apportion.campaigns.status import per_period
 
@@ -18,6 +17,7 @@ LARGEST_BUDGET = 1e15
 """A budget above this is none."""
 
 _FAR = 1.1  # an amount up to this many times the largest that was tried is no leap
+_FAR_BELOW = 0.5  # nor is one down to this part of the smallest
 
 
 def ranged(value: float, low: float, high: float) -> str:
@@ -79,11 +79,21 @@ def sentences(found: Plan, law: BelievedLaw, settings: Settings, held: bool) -> 
         )
     untried = [arm.arm for arm, known in zip(found.arms, law.known) if not known]
     if untried:
-        said.append(f"{_listed(untried)} {'has' if len(untried) == 1 else 'have'} no results yet and only what the "
-                    "bounds demand; nothing is counted for it.")  # fmt: skip
+        have, get, them = ("has", "gets", "it") if len(untried) == 1 else ("have", "get", "them")
+        said.append(
+            f"{listed(untried)} {have} no results yet and {get} only what the bounds demand; nothing is counted for "
+            f"{them}."
+        )
     beyond = [arm.arm for arm in found.arms if arm.amount > _FAR * arm.tried and arm.arm not in untried]
     if beyond:
-        said.append(f"{_listed(beyond)}: more than ever had a result, so it is a guess from smaller amounts.")
+        said.append(f"{listed(beyond)}: more than ever had a result, so it is a guess from smaller amounts.")
+    below = [
+        arm.arm
+        for arm, points in zip(found.arms, law.points)
+        if points and 0.0 < arm.amount < _FAR_BELOW * min(point.amount for point in points)
+    ]
+    if below:
+        said.append(f"{listed(below)}: far less than ever had a result, so it is a guess from larger amounts.")
     if law.learned is not None and law.learned.fades:
         said.append("Returns move over time: these are returns as they are now, not as they were long ago.")
     if math.isnan(whole.returned_low):
@@ -160,8 +170,3 @@ def _budget_range(answer: BudgetAnswer, unit: str) -> str:
 
 def _rounded(value: float) -> float:
     return float(f"{value:.4g}")
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = list(names[:5]) + ([f"{len(names) - 5} more"] if len(names) > 5 else [])
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

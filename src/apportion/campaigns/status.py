@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from apportion._common.formatting import one_of, readable
+from apportion._common.formatting import listed, one_of, readable
 from apportion.allocation.beliefs import MOST_SURE_OF_MOVING, Belief, Beliefs, per_unit
 from apportion.campaigns.settings import Settings
 from apportion.campaigns.state import CampaignState
@@ -108,6 +108,8 @@ class Status(NamedTuple):
         if settings.half_life is not None or settings.window is not None or (learned is not None and learned.fades):
             why.append(f"{'' if why else 'it '}counts recent results more")
         said = f"; {' and '.join(why)}, so the two can differ." if why else "; the two can differ."
+        if self.beliefs.c < 1.0:
+            said += f" The next {one_of(settings.unit)} is the one after what an arm got in the last split."
         return f"{so_far} is {back.lower()} ÷ spent. The estimate is what splits use{said}"
 
     @property
@@ -140,6 +142,9 @@ class Status(NamedTuple):
         found = () if self.health is None else self.health.findings
         return tuple(each.title for each in found if each.severity == "warning" and each.kind in DOUBTS)
 
+    def _returns_of(self, belief: Belief | None) -> dict[str, float]:
+        return {} if belief is None else returns_per_unit(belief, self.even_amount, self.beliefs.c)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data; NaN where something is not known."""
         return {
@@ -154,7 +159,8 @@ class Status(NamedTuple):
             "returned": self.returned,
             "return_so_far": self.return_so_far,
             "expected_regret_per_period": self.expected_regret,
-            "arms": [arm.to_dict() for arm in self.arms],
+            "return_per_unit_at": self.even_amount,
+            "arms": [{**arm.to_dict(), **self._returns_of(arm.belief)} for arm in self.arms],
             "settings": self.settings._asdict(),
             **relative_to(self.beliefs),
             "events": self.version,
@@ -236,6 +242,17 @@ def marginal_heading(settings: Settings) -> str:
     return f"{_back_of(settings)} of the next {one_of(settings.unit)}"
 
 
+def returns_per_unit(belief: Belief, amount: float, c: float) -> dict[str, float]:
+    """What each unit of an amount returns, with its range, by the names that plain data have for it.
+
+    It is the figure that people see. Where returns diminish `mean` is another one: the return of the first unit.
+    """
+    own = per_unit(belief, amount, c)
+    return {
+        "return_per_unit": own.mean, "return_per_unit_low": own.low, "return_per_unit_high": own.high,
+    }  # fmt: skip
+
+
 def relative_to(beliefs: Beliefs) -> dict[str, Any]:
     """What beliefs stand on, as of their own time: σ, c, the level, the direction, what was learned."""
     own = {name: getattr(beliefs, name) for name in ("sigma", "c", "level", "minimise")}
@@ -300,5 +317,9 @@ def sentences(
         shown = f"ticket{'s' if len(provisional) > 1 else ''} {', '.join(map(str, provisional[-10:]))}"
         notes.append(f"Provisional: the totals so far of {shown} count as they are, until they are final.")
     if math.isnan(regret) and settings.sigma is not None:
-        notes.append("Too few outcomes yet: no figure yet for the cost of still not being sure.")
+        untried = [name for name, plays in zip(beliefs, beliefs.in_play) if plays and math.isnan(beliefs[name].mean)]
+        why = "Too few outcomes yet"
+        if beliefs.leader is not None and untried:
+            why = f"{listed(untried)} {'has' if len(untried) == 1 else 'have'} no results yet"
+        notes.append(f"{why}: no figure yet for the cost of still not being sure.")
     return tuple(notes)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from apportion._common.formatting import chance, column_cells, percent, readable, to_the_minute, written
-from apportion.allocation.beliefs import Belief, Beliefs, interval, per_unit
+from apportion.allocation.beliefs import Belief, interval, per_unit
 from apportion.allocation.split import Split
 from apportion.campaigns.history import Line
 from apportion.campaigns.plain_data import plain
@@ -54,32 +54,28 @@ def setting_rows(settings: Settings, also: Collection[str] | None = ()) -> Rows:
     return Rows({"setting": "left", "value": "left"}, named)
 
 
-def split_rows(split: Split, settings: Settings) -> Rows:
-    """A split with, for each arm, amount, share, return with its likely range, how likely it is the best, and why."""
-    rows = []
-    for name, amount in zip(split.amounts, column_cells(list(split.amounts.values()))):
-        belief = split.beliefs[name]
-        own = per_unit(belief, split.amounts[name], split.beliefs.c)
-        mean = "–" if math.isnan(own.mean) else interval(own)
-        best = chance(belief.probability_best, split.most_sure)
-        bent = (_or_dash(belief.marginal),) if split.beliefs.c < 1.0 else ()
-        rows.append(
-            (
-                name,
-                amount,
-                percent(split.shares[name] if split.amounts[name] else 0.0),
-                mean,
-                *bent,
-                best,
-                split.reasons[name],
-            )
-        )
-    columns = {
-        "arm": "left", f"amount {settings.unit or ''}".strip(): "right", "share": "right",
-        return_heading(settings, split.beliefs.c): "right", **_marginal_column(settings, split.beliefs),
-        "best": "right", "why": "left",
-    }  # fmt: skip
-    return Rows(columns, rows)
+def split_rows(split: Split, settings: Settings, *, brief: bool = False) -> Rows:
+    """A split with, for each arm, amount, share, return with its likely range, how likely it is the best, and why.
+
+    In `brief` without the ranges, and with reasons of a few words.
+    """
+    bent = split.beliefs.c < 1.0
+    reasons = split.brief_reasons if brief else split.reasons
+    columns: dict[str, tuple[str, list[str]]] = {
+        "arm": ("left", list(split.amounts)),
+        f"amount {settings.unit or ''}".strip(): ("right", column_cells(list(split.amounts.values()))),
+        # Of the amounts as they are, which the spreadsheet shows, too: whole units are rounded.
+        "share": ("right", [percent(amount / split.budget) for amount in split.amounts.values()]),
+    }
+    beliefs = [split.beliefs[name] for name in split.amounts]
+    own = [per_unit(belief, amount, split.beliefs.c) for belief, amount in zip(beliefs, split.amounts.values())]
+    shown = [_or_dash(each.mean) if brief or math.isnan(each.mean) else interval(each) for each in own]
+    columns[return_heading(settings, split.beliefs.c)] = ("right", shown)
+    if bent and not brief:
+        columns[marginal_heading(settings)] = ("right", [_or_dash(belief.marginal) for belief in beliefs])
+    columns["best"] = ("right", [_best(belief, split.most_sure) for belief in beliefs])
+    columns["why"] = ("left", [reasons[name] for name in split.amounts])
+    return _table(columns)
 
 
 def status_rows(status: Status) -> Rows:
@@ -113,9 +109,20 @@ def status_rows(status: Status) -> Rows:
         marginal = ["–" if belief is None else _or_dash(belief.marginal) for belief in beliefs]
         columns[marginal_heading(settings)] = ("right", marginal)
     sure = status.most_sure
-    columns["best"] = ("right", ["–" if b is None else chance(b.probability_best, sure) for b in beliefs])
-    cells = [[*column, *[""] * (len(totals) - len(column))] for _, column in columns.values()]
+    columns["best"] = ("right", ["–" if belief is None else _best(belief, sure) for belief in beliefs])
+    return _table(columns)
+
+
+def _table(columns: Mapping[str, tuple[str, Sequence[str]]]) -> Rows:
+    """Columns by name, each with its side; those that are shorter end in empty cells."""
+    longest = max(len(column) for _, column in columns.values())
+    cells = [[*column, *[""] * (longest - len(column))] for _, column in columns.values()]
     return Rows({name: side for name, (side, _) in columns.items()}, list(zip(*cells)))
+
+
+def _best(belief: Belief, most_sure: float) -> str:
+    """How likely an arm is the best; nothing of one without results, whose chance stands on nothing."""
+    return "–" if math.isnan(belief.mean) else chance(belief.probability_best, most_sure)
 
 
 def _bounds(arm: ArmStatus) -> str:
@@ -133,11 +140,6 @@ def estimate_rows(status: Status) -> Rows:
     amounts = column_cells([belief.resource for _, belief in known])
     rows = [(name, amount, readable(belief.information)) for (name, belief), amount in zip(known, amounts)]
     return Rows({"arm": "left", spent_heading(status.settings).lower(): "right", "information": "right"}, rows)
-
-
-def _marginal_column(settings: Settings, beliefs: Beliefs) -> dict[str, str]:
-    """The heading of the marginal returns, where these are not the means."""
-    return {marginal_heading(settings): "right"} if beliefs.c < 1.0 else {}
 
 
 def _or_dash(value: float) -> str:

@@ -266,7 +266,7 @@ class Transactions:
         before = state.allocator
         with intact(event.number):
             split = before.explain(before.decision_from(event.payload))
-            split.date = event.period_date
+            split.date, split.advised = event.period_date, event.payload.get("source") != "import"
             split.unit, split.unspent = state.settings_unit, unspent_tickets(state)
             return split
 

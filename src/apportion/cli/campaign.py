@@ -32,7 +32,10 @@ Db = Annotated[
                  envvar="APPORTION_DB", show_envvar=True),
 ]  # fmt: skip
 Json = Annotated[bool, typer.Option("--json", help="For machines.")]
-Ticket = Annotated[int | None, typer.Option(help="Which split; the open one by default.")]
+TicketOption = Annotated[
+    int | None, typer.Option("--ticket", help="Which split; its number may stand right after the name as well.")
+]
+TicketFirst = Annotated[int | None, typer.Argument(help="Which split; the only open one by default.")]
 Details = Annotated[bool, typer.Option("--details", help="With the statistics.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Take it even where it is ten times off all that was seen.")]
 Key = Annotated[str | None, typer.Option(help="A name for this write: sent again with it, it is done once.")]
@@ -45,7 +48,12 @@ def split(
         str | None, typer.Option(help="The date of the period, or its name; the present moment by default.")
     ] = None,
     key: Key = None,
-    details: Details = False,
+    ticket: Annotated[
+        int | None, typer.Option(help="Show the split of this ticket once more; nothing is asked for.")
+    ] = None,
+    details: Annotated[
+        bool, typer.Option("--details", help="With likely ranges, and reasons with all their figures.")
+    ] = False,
     db: Db = None,
     json: Json = False,
 ) -> None:
@@ -54,16 +62,26 @@ def split(
     Example: apportion split ads --budget 6000
     """
     campaign = open_campaign(name, db)
-    show.show_split(campaign, campaign.split(budget, date=date, key=key), json, details)
+    if ticket is None:
+        found = campaign.split(budget, date=date, key=key)
+    elif budget is None and date is None and key is None:
+        found = campaign.explain(ticket)
+    else:
+        raise InvalidValue("`--ticket` shows an earlier split: `--budget`, `--date` and `--key` are for a new one.")
+    show.show_split(campaign, found, json, details)
 
 
 @with_table_options(before="key", columns=False)
 def record(
     name: Name,
     outcomes: Annotated[
-        list[str] | None, typer.Argument(help="arm=number; arm=none where no data will come.")
+        list[str] | None,
+        typer.Argument(
+            metavar="{ticket} {arm=number}",
+            help="arm=number, or arm=none where no data will come; before them the ticket, if not the only open one.",
+        ),
     ] = None,
-    ticket: Ticket = None,
+    ticket: TicketOption = None,
     spent: Annotated[list[str] | None, typer.Option(help="arm=amount really spent, if not as advised.")] = None,
     csv: Annotated[
         Path | None,
@@ -89,6 +107,7 @@ def record(
     Example: apportion record ads search=812 social=410.5 --spent social=900
     """
     campaign = open_campaign(name, db)
+    ticket, outcomes = _ticket_first(outcomes or [], ticket)
     if csv is not None:
         if outcomes or spent:
             raise InvalidValue("`record` takes outcomes from the command line or from `--csv`, not from both.")
@@ -140,8 +159,11 @@ def _rows_of(campaign: Any, path: Path, ticket: int | None, table: dict[str, Any
 
 def amend(
     name: Name,
-    ticket: Annotated[int, typer.Argument(help="Which split.")],
-    outcomes: Annotated[list[str], typer.Argument(help="arm=number, as it should have been.")],
+    outcomes: Annotated[
+        list[str],
+        typer.Argument(metavar="{ticket} {arm=number}", help="Which split, and arm=number as it should have been."),
+    ],
+    ticket: TicketOption = None,
     spent: Annotated[list[str] | None, typer.Option(help="arm=amount really spent.")] = None,
     yes: Yes = False,
     key: Key = None,
@@ -153,26 +175,34 @@ def amend(
     Example: apportion amend ads 12 search=790
     """
     campaign = open_campaign(name, db)
+    number, outcomes = _ticket_first(outcomes, ticket)
+    if number is None:
+        raise InvalidValue("`amend` needs the ticket, right after the name or as --ticket; got none.")
+    if not outcomes:
+        example = f"{campaign.arms[0].name}=812"
+        raise InvalidValue(f"Say what should stand there, for example {shlex.quote(example)}; got no outcome.")
     told, amounts = show.pairs(outcomes), show.numbers(spent, "amount") if spent else None
-    _confirmed(lambda sure: campaign.amend(ticket, told, amounts, confirm=sure, key=key), yes, json)
-    _show_recorded(campaign, [ticket], json, "Amended")
+    _confirmed(lambda sure: campaign.amend(number, told, amounts, confirm=sure, key=key), yes, json)
+    _show_recorded(campaign, [number], json, "Amended")
 
 
 def close(
-    name: Name, ticket: Annotated[int, typer.Argument(help="Which split.")], db: Db = None, json: Json = False
+    name: Name, ticket: TicketFirst = None, by_option: TicketOption = None, db: Db = None, json: Json = False
 ) -> None:
     """Close a ticket: no result will come for what is still open of it.
 
     Example: apportion close ads 12
     """
     campaign = open_campaign(name, db)
-    campaign.close(ticket)
-    _show_recorded(campaign, [ticket], json, "Closed")
+    number = _ticket(campaign, _one_ticket(ticket, by_option))
+    campaign.close(number)
+    _show_recorded(campaign, [number], json, "Closed")
 
 
 def cancel(
     name: Name,
-    ticket: Annotated[int | None, typer.Argument(help="Which split; the only open one by default.")] = None,
+    ticket: TicketFirst = None,
+    by_option: TicketOption = None,
     key: Key = None,
     db: Db = None,
     json: Json = False,
@@ -182,7 +212,7 @@ def cancel(
     Example: apportion cancel ads 12
     """
     campaign = open_campaign(name, db)
-    number = _ticket(campaign, ticket)
+    number = _ticket(campaign, _one_ticket(ticket, by_option))
     campaign.cancel(number, key=key)
     _show_recorded(campaign, [number], json, "Cancelled")
 
@@ -256,6 +286,21 @@ def _confirmed(write: Callable[[bool], None], yes: bool, json: bool) -> None:
         write(True)
 
 
+def _ticket_first(words: list[str], ticket: int | None) -> tuple[int | None, list[str]]:
+    """The ticket that is named first or by --ticket, and the other words."""
+    first = words[0].strip() if words else ""
+    if not (first.isascii() and first.isdigit()):
+        return ticket, words
+    return _one_ticket(int(first), ticket), words[1:]
+
+
+def _one_ticket(first: int | None, by_option: int | None) -> int | None:
+    """The ticket that is named by its place, by --ticket, or by both alike."""
+    if first is not None and by_option is not None and first != by_option:
+        raise InvalidValue(f"The ticket must be named once; got {first} and `--ticket {by_option}`.")
+    return by_option if first is None else first
+
+
 def _ticket(campaign: Any, given: int | None) -> int:
     """The ticket that is meant: the only open one where none was named."""
     if given is not None:
@@ -264,7 +309,9 @@ def _ticket(campaign: Any, given: int | None) -> int:
     if len(waiting) == 1:
         return int(waiting[0])
     if not waiting:
-        raise InvalidValue(f"No ticket of '{campaign.name}' is open; ask for a split first, or name one by --ticket.")
+        raise InvalidValue(
+            f"No ticket of '{campaign.name}' is open; ask for a split first, or name one, such as --ticket 3."
+        )
     shown = ", ".join(map(str, waiting[-10:]))
     raise InvalidValue(f"{len(waiting)} tickets are open ({shown}); say which by --ticket.")
 

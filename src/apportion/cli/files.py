@@ -20,7 +20,9 @@ def import_(
     name: Name,
     file: Annotated[Path, typer.Argument(help="A file with dates, arms, amounts, outcomes: CSV, .xlsx, Parquet.")],
     add_arms: Annotated[bool, typer.Option("--add-arms", help="Add arms that are not known.")] = False,
-    again: Annotated[bool, typer.Option("--again", help="Import it even if it was imported before.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Import it even if it was imported before, or dates and arms of it.")
+    ] = False,
     db: Db = None,
     json: Json = False,
     **table: Any,

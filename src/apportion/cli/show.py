@@ -111,15 +111,17 @@ def show_split(campaign: Campaign, split: Split, as_json: bool, details: bool = 
     if as_json:
         show_json(split_content(campaign.name, campaign.unit, split))
         return
-    settings = campaign.settings
-    split.most_sure = campaign.status().most_sure
+    status = campaign.status()
+    settings, split.most_sure = status.settings, status.most_sure
     title = f"{campaign.name}: ticket {split.ticket}, {readable(split.budget)} {settings.unit or ''}".rstrip()
-    pairs = " ".join(f"{shlex.quote(name)}=…" for name, amount in split.amounts.items() if amount > 0)
-    note = f"Then: apportion record {shlex.quote(campaign.name)} --ticket {split.ticket} {pairs}"
-    lines = [split.note if details else "", split.unspent_sentence, note]
+    name = shlex.quote(campaign.name)
+    lines = [split.note] if details else [f"More: apportion split {name} --ticket {split.ticket} --details"]
     if split.unspent:
-        lines[1] += f" Type: apportion cancel {shlex.quote(campaign.name)} {split.unspent[-1]}"
-    grid(title, *split_rows(split, settings), "\n".join(line for line in lines if line))
+        lines.append(f"{split.unspent_sentence} Type: apportion cancel {name} {split.unspent[-1]}")
+    if split.ticket in status.open_tickets:
+        pairs = " ".join(f"{shlex.quote(arm)}=…" for arm, amount in split.amounts.items() if amount > 0)
+        lines.append(f"Then: apportion record {name} --ticket {split.ticket} {pairs}")
+    grid(title, *split_rows(split, settings, brief=not details), "\n".join(line for line in lines if line))
 
 
 def show_status(status: Status, as_json: bool, details: bool = False) -> None:

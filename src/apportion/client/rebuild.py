@@ -14,7 +14,7 @@ import numpy as np
 
 from apportion.allocation.beliefs import Belief, Beliefs
 from apportion.allocation.decision import Decision
-from apportion.allocation.split import Split
+from apportion.allocation.split import Split, Why
 from apportion.campaigns.forecast import ArmForecast, Forecast, PeriodForecast, PolicyForecast
 from apportion.campaigns.law_draws import Point
 from apportion.campaigns.past_forecasts import PastForecast, PastForecasts, PeriodCheck
@@ -72,9 +72,9 @@ class RemoteSplit(Split):
         self._sent_reasons = [arm.get("reason", "") for arm in arms]
 
     @functools.cached_property
-    def reasons(self) -> Mapping[str, str]:
-        """Why each arm got its share, in plain words."""
-        return MappingProxyType(dict(zip(self._decision.arms, self._sent_reasons)))
+    def _whys(self) -> Mapping[str, Why]:
+        told = zip(self._decision.arms, self._sent_reasons)
+        return MappingProxyType({name: Why(reason, reason) for name, reason in told})
 
     @property
     def note(self) -> str:  # type: ignore[override]

@@ -36,6 +36,9 @@ _CHOSEN = 0.001
 _MOVED = 1.1  # the best over the worst quarter of an arm that got a fair part
 _NOISIER = 1.5
 _WEEKDAYS_APART = 1.1
+# Splits swing where so many of the last ones moved so large a part of the budget, and most of it came back.
+LAST_SPLITS = 7
+_SWUNG, _OFTEN, _CAME_BACK, _SWING_PERIODS = 0.2, 4, 0.5, 20
 _STEADY = 0.15  # the spread of the logarithm of an arm's amounts
 
 
@@ -69,6 +72,7 @@ def _findings(seen: Observations, table: Observations, how: Handling) -> Iterato
     yield from _untried(table, how)
     if known is None:
         return
+    yield from _swings(seen, table, how)
     found, equal = known
     moved = drift(found, seen.history, None)
     moves = moved.holds is False and _moved(seen) > _MOVED
@@ -123,6 +127,16 @@ def _untried(table: Observations, how: Handling) -> Iterator[Finding]:
     }
     if far:
         yield words.untried_amounts(far, how)
+
+
+def _swings(seen: Observations, table: Observations, how: Handling) -> Iterator[Finding]:
+    """Splits that go to and fro, where nothing limits that. Before the first periods are over that is learning."""
+    if table.splits is None or how.change is not None or table.earlier + seen.length < _SWING_PERIODS:
+        return
+    moved = 0.5 * np.abs(np.diff(table.splits, axis=0)).sum(axis=1)
+    there = 0.5 * float(np.abs(table.splits[-1] - table.splits[0]).sum()) if len(table.splits) else 0.0
+    if int((moved >= _SWUNG).sum()) >= _OFTEN and there <= _CAME_BACK * float(moved.sum()):
+        yield words.swings(moved, how)
 
 
 def _moved(seen: Observations) -> float:

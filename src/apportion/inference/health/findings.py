@@ -3,7 +3,8 @@
 from typing import Any, NamedTuple
 
 KINDS = (
-    "outlier", "untried-amounts", "bent-returns", "drift", "season", "unequal-noise", "weekdays", "steady-amounts",
+    "outlier", "untried-amounts", "swings", "bent-returns", "drift", "season", "unequal-noise", "weekdays",
+    "steady-amounts",
 )  # fmt: skip
 """The kinds of findings, in the order in which they are told."""
 
@@ -73,6 +74,7 @@ class Handling(NamedTuple):
     window: int | None = None
     robust: bool = False
     growth: float | None = None
+    change: float | None = None
     noise_by_arm: bool = False
     minimise: bool = False
     memory: float | None = None

@@ -19,7 +19,8 @@ class Observations(NamedTuple):
     """What was spent and what came back: a row of `history` for each outcome that is known, with its period.
 
     `advised` is what each row was advised to get, if that is known. `waiting` has the amounts of the last split where
-    its outcomes are still to come, `earlier` counts periods that are left out.
+    its outcomes are still to come, `earlier` counts periods that are left out. `splits` has the shares of the last
+    splits that somebody was advised to make, a row for each.
     """
 
     history: History
@@ -27,6 +28,7 @@ class Observations(NamedTuple):
     advised: Floats | None = None
     waiting: Mapping[str, float] = {}
     earlier: int = 0
+    splits: Floats | None = None
 
     @property
     def length(self) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 
 from apportion._common.formatting import counted, one_of, readable
 from apportion.inference.fit.assumptions import Evidence
+from apportion.inference.fit.likelihood import Floats
 from apportion.inference.fit.words import HARDLY, assumption
 from apportion.inference.health.findings import Finding, Handling
 from apportion.inference.health.movement import HALF_LIVES
@@ -153,6 +154,19 @@ def drift(seen: Observations, how: Handling, moved: Evidence, apart: Evidence, h
     return Finding(
         "drift", "warning" if advice else "note", "Returns move over time", f"{moved_by} {told}{memory}", done,
         advice, _numbers("no drift", moved), (arm,), command=command,
+    )  # fmt: skip
+
+
+def swings(moved: Floats, how: Handling) -> Finding:
+    """Splits that go to and fro: `moved` has the parts of the budget."""
+    return Finding(
+        "swings", "note", "Splits swing to and fro",
+        f"In the last {len(moved) + 1} splits {100 * float(moved.mean()):.0f}% of the budget went to another arm "
+        "from one split to the next, on average, and most of it back again.",
+        "Splits follow the newest results, and arms that are about level trade places.",
+        "If so much change is hard to carry out, set a change limit: the most that a share may move from one split "
+        "to the next.",
+        command=_command(how, "settings", "--change 0.1"),
     )  # fmt: skip
 
 

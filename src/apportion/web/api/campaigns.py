@@ -89,6 +89,9 @@ def status(
 ) -> Any:
     """Beliefs, open tickets and settings at one moment, and what to know in sentences.
 
+    `return_per_unit` of an arm is the return that screens show: of each unit, where every arm gets
+    `return_per_unit_at`. Where returns diminish `mean` is another figure, the return of the first unit.
+
     `health` has what was found in the data: what it means, what is being done about it, and what you can do.
     """
     campaign = open_campaign(request, name)

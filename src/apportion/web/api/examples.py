@@ -11,6 +11,7 @@ BELIEF: dict[str, Any] = {
     "mean": 0.31, "low": 0.18, "high": 0.44, "probability_best": 0.93, "resource": 15200.0, "information": 370.2,
     "marginal": 0.31,
 }  # fmt: skip
+PER_UNIT: dict[str, Any] = {"return_per_unit": 0.31, "return_per_unit_low": 0.18, "return_per_unit_high": 0.44}
 RELATIVE: dict[str, Any] = {"sigma": 40.0, "c": 1.0, "level": 0.95, "minimise": False, "learned": None}
 LEARNED: dict[str, Any] = {
     "b": 0.72, "low": 0.55, "high": 0.85, "sigma": 38.5, "above_half": 0.99, "sigma_given": False,
@@ -29,10 +30,11 @@ SPLIT: dict[str, Any] = {
     "unspent": [],
     **RELATIVE,
     "arms": [
-        {"arm": "search", "amount": 3900.0, "share": 0.78, **BELIEF,
+        {"arm": "search", "amount": 3900.0, "share": 0.78, **BELIEF, **PER_UNIT,
          "reason": "Leads with 0.31 (0.18 to 0.44) per EUR, 93.0% likely to be the best."},
         {"arm": "social", "amount": 1100.0, "share": 0.22, **BELIEF, "mean": 0.2, "low": 0.03, "high": 0.37,
-         "probability_best": 0.07, "reason": "0.2 per EUR, 0.11 behind search: worth a closer look."},
+         "return_per_unit": 0.2, "return_per_unit_low": 0.03, "return_per_unit_high": 0.37, "probability_best": 0.07,
+         "reason": "0.2 per EUR, 0.11 behind search: worth a closer look."},
     ],
 }  # fmt: skip
 RECORDED: dict[str, Any] = {"campaign": "ads", "ticket": 7, "open": False, "open_tickets": 0}
@@ -68,7 +70,8 @@ STATUS: dict[str, Any] = {
     "leader": "search",
     **TOTAL,
     "expected_regret_per_period": 121.5,
-    "arms": [{**ARM, **TOTAL, **BELIEF}],
+    "return_per_unit_at": 2500.0,
+    "arms": [{**ARM, **TOTAL, **BELIEF, **PER_UNIT}],
     "settings": SETTINGS,
     **RELATIVE,
     "events": 14,

@@ -119,7 +119,9 @@ async def import_(
         Query(description="The sheet of a workbook, by name or number; the first that has the columns by default."),
     ] = None,
     add_arms: Annotated[bool, Query(description="Add arms that are not known.")] = False,
-    again: Annotated[bool, Query(description="Import it even if it was imported before.")] = False,
+    again: Annotated[
+        bool, Query(description="Import it even if it was imported before, or dates and arms of it.")
+    ] = False,
     key: Key = None,
 ) -> Any:
     """Import a file (CSV, .xlsx, Parquet): each date becomes a split that was spent, with its outcomes.

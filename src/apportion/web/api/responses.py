@@ -69,8 +69,15 @@ class ArmBelief(Belief):
 
 
 class SplitArm(ArmBelief):
-    """What one arm gets, and why; beliefs are those of the moment of the split."""
+    """What one arm gets, and why; beliefs are those of the moment of the split.
 
+    `return_per_unit` is what each unit of `amount` is expected to bring, as screens show it. Where returns diminish
+    `mean` is another figure: the return of the first unit; and where nothing is given there is none.
+    """
+
+    return_per_unit: Maybe
+    return_per_unit_low: Maybe
+    return_per_unit_high: Maybe
     amount: float
     share: float
     reason: str
@@ -116,6 +123,9 @@ class ArmStatus(Arm):
     spent: Maybe
     returned: Maybe
     return_so_far: Maybe
+    return_per_unit: Maybe = None
+    return_per_unit_low: Maybe = None
+    return_per_unit_high: Maybe = None
     mean: Maybe = None
     low: Maybe = None
     high: Maybe = None
@@ -143,7 +153,9 @@ class Health(ResponseModel):
 class Status(BeliefBasis):
     """Where a campaign stands; `health` is null where it was not asked for.
 
-    `return_so_far` is returned ÷ spent, as a spreadsheet has it; `mean` of an arm is the estimate that splits use.
+    `return_so_far` is returned ÷ spent, as a spreadsheet has it. `return_per_unit` of an arm is the estimate that
+    splits use, as screens show it: of each unit where every arm gets `return_per_unit_at`. Where returns diminish
+    `mean` is another figure, the return of the first unit.
     """
 
     campaign: str
@@ -157,6 +169,7 @@ class Status(BeliefBasis):
     returned: Maybe
     return_so_far: Maybe
     expected_regret_per_period: Maybe
+    return_per_unit_at: float = Field(description="The amount that `return_per_unit` is for, an even share.")
     arms: list[ArmStatus]
     settings: Settings
     events: int

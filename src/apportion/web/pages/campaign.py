@@ -100,7 +100,7 @@ def campaign_page(
 
 
 class Leading(NamedTuple):
-    """The arm that leads, and how likely it is the best; None where that is not known."""
+    """The arm that leads, and how likely it is the best; None where that cannot be told."""
 
     arm: str
     chance: str | None
@@ -114,7 +114,10 @@ def leading(status: Status) -> Leading | None:
     if math.isnan(chance) or arms == 1:
         return Leading(status.leader, None)
     # An even chance comes out of a quadrature: a hundredth above it is nothing.
-    return Leading(status.leader, chance_shown(chance, status.most_sure)) if chance * arms > 1.01 else None
+    if chance * arms <= 1.01:
+        return None
+    said = chance_shown(chance, status.most_sure)
+    return Leading(status.leader, None if said.startswith("<") else said)  # "<20% likely" tells nothing of a leader
 
 
 def ticket_page(

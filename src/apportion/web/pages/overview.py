@@ -50,6 +50,7 @@ class Row(NamedTuple):
     per: str = "per period"
     spent_in_all: float = math.nan
     returned: float = math.nan
+    back_unit: str | None = None
     back: str = ""
     """'came back', or 'cost'."""
     broken: str | None = None
@@ -147,5 +148,6 @@ def _row(campaign: Campaign) -> Row:
         per=per_period(status.settings),
         spent_in_all=status.spent,
         returned=status.returned,
+        back_unit=status.settings.outcome_unit,
         back=back_words(status.settings)[0].lower(),
     )

@@ -16,6 +16,8 @@ TICKETS_PER_PAGE = 10
 # (name, index, share, offset): share and offset in percent of the whole bar; no index for several arms together.
 Bar = tuple[tuple[str, int | None, float, float], ...]
 
+NOT_ADVISED = "Not in the advice; something was spent on it all the same."
+
 PARTS_OF_A_BAR = 48
 """A bar with more parts shows the largest, and the others as one."""
 
@@ -29,6 +31,9 @@ class ArmRow(NamedTuple):
     amount: float
     share: float
     reason: str
+    """In few words."""
+    figures: str
+    """The reason with its figures."""
     state: str
     outcome: float | None
     spent: float
@@ -56,6 +61,8 @@ class TicketView(NamedTuple):
     rows: tuple[ArmRow, ...]
     shown: Paged[ArmRow]
     """Those of the rows that the page shows."""
+    advised: bool = True
+    """Whether it was advice, and not imported."""
 
     @property
     def cancelled(self) -> bool:
@@ -144,10 +151,9 @@ def ticket_view(
                 name=name,
                 colour_index=indices[name],
                 amount=line.amount if line.advised is None else line.advised,
-                share=line.share if line.advised is None or line.advised else 0.0,
-                reason=split.reasons[name]
-                if advised
-                else "Not in the advice; something was spent on it all the same.",
+                share=(line.amount if line.advised is None else line.advised) / split.budget,
+                reason=split.brief_reasons[name] if advised else NOT_ADVISED,
+                figures=split.reasons[name] if advised else NOT_ADVISED,
                 state=line.state.replace(" ", "-"),
                 outcome=line.outcome,
                 spent=line.amount if line.spent is None else line.spent,
@@ -166,6 +172,7 @@ def ticket_view(
         share_bar(split.amounts, indices),
         tuple(rows),
         in_pages(found, at),
+        split.advised,
     )
 
 
