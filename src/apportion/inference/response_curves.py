@@ -69,11 +69,11 @@ def fit_curves(
         return -math.inf, -math.inf
     all_weights, all_values = np.zeros((2, arms, _CLASSES)), np.zeros((2, arms, _CLASSES))
     classify(amounts, outcomes, first, last, top, c, b, sigma, counts, fade, all_weights, all_values)
-    weight, value = all_weights[1], all_values[1]
-    faded, _ = log_odds_of_curves(weight, value, sizes_of(weight, value), last)
-    weight, value = all_weights[0], all_values[0]
-    scale = sizes_of(weight, value)
-    gain, best = log_odds_of_curves(weight, value, scale, last)
+    weight, value, scales = all_weights[0], all_values[0], np.empty((2, arms))
+    for table in range(2):
+        scales[table] = sizes_of(all_weights[table], all_values[table])
+    gain, faded, best = log_odds_of_curves(all_weights, all_values, scales, last)
+    scale = scales[0]
     if not gain > 0.0:
         return gain, faded
     level, spread = np.empty(_CLASSES), np.empty(_CLASSES)
@@ -114,38 +114,52 @@ def sizes_of(weight: Any, value: Any) -> Any:
 
 
 @kernel
-def log_odds_of_curves(weight: Any, value: Any, scale: Any, period: int) -> Any:
-    """The logarithm of the odds that arms have curves, against the law, and which of the steps explains most."""
-    steps = _STEPS[:, np.newaxis] ** 2 * scale**2 * _LOG_WIDTH
-    height, begun = np.zeros(len(_STEPS)), np.zeros(len(scale), dtype=bool)
-    mean, variance = np.zeros((2, *steps.shape))
-    for each in np.flatnonzero(weight.any(axis=0)):
-        shown = weight[:, each] > 0.0
-        error = 1.0 / np.where(shown, weight[:, each], 1.0)
-        found, both = value[:, each] * error, shown & begun
-        # The classes passed over since the last one that was seen let the level move, too.
-        grown = variance + steps * each
-        total = grown + error
-        away = found - mean
-        height -= 0.5 * np.where(both, np.log(total) + away * away / total, 0.0).sum(axis=1)
-        gain = np.where(both, grown / total, 1.0)
-        mean = np.where(shown, mean + gain * away, mean)
-        variance = np.where(shown, np.where(both, grown * (1.0 - gain), error) - steps * each, variance)
-        begun |= shown
-    best = 1 + int(np.argmax(height[1:]))
-    return float(height[best] - height[0] - _LAW_ADVANTAGE - _LAW_GROWTH * math.log(period + 1.0)), best
+def log_odds_of_curves(weights: Any, values: Any, scales: Any, period: int) -> Any:
+    """The logarithm of the odds that arms have curves, against the law, and which of the steps explains most.
+
+    From two tables of weights and values, (2, arms, classes), as are the odds; the best step is that of the first.
+    """
+    shown = weights[0] > 0.0
+    number = shown.sum(axis=1)
+    # The classes that were seen of each arm come first: there are few.
+    seen = np.argsort(~shown, axis=1, kind="stable")[:, : number.max()]
+    error = np.take_along_axis(weights, seen[np.newaxis], 2)
+    error = 1.0 / np.where(error > 0.0, error, 1.0)
+    found = np.take_along_axis(values, seen[np.newaxis], 2) * error
+    # Also the classes passed over let the level move.
+    grown = (_STEPS**2 * _LOG_WIDTH)[:, np.newaxis, np.newaxis, np.newaxis] * scales[..., np.newaxis] ** 2
+    grown = grown * np.maximum(np.diff(seen, axis=1), 0)
+    mean, variance = found[..., 0], error[..., 0]
+    totals, errors = np.ones((2, *grown.shape))
+    for index in range(grown.shape[-1]):
+        before = variance + grown[..., index]
+        total = np.add(before, error[..., index + 1], out=totals[..., index])
+        away = np.subtract(found[..., index + 1], mean, out=errors[..., index])
+        gain = before / total
+        mean = mean + gain * away
+        variance = before * (1.0 - gain)
+    known = np.arange(1, grown.shape[-1] + 1) < number[:, np.newaxis]
+    height = -0.5 * np.where(known, np.log(totals) + errors * errors / totals, 0.0).sum(axis=(2, 3))
+    return odds_of(height[:, 0], period), odds_of(height[:, 1], period), 1 + int(np.argmax(height[1:, 0]))
+
+
+@kernel
+def odds_of(height: Any, period: int) -> float:
+    """The logarithm of the odds for curves with the best step, from the log-likelihoods of all steps."""
+    advantage = _LAW_ADVANTAGE + _LAW_GROWTH * math.log(period + 1.0)
+    return float(height[1:].max() - height[0] - advantage)
 
 
 @when_compiled(log_odds_of_curves)
-def _log_odds_by_loops(weight: Any, value: Any, scale: Any, period: int) -> Any:
+def _log_odds_by_loops(weights: Any, values: Any, scales: Any, period: int) -> Any:
     """`log_odds_of_curves`, arm by arm."""
-    level, spread, found = np.empty(_CLASSES), np.empty(_CLASSES), np.zeros(len(_STEPS))
-    for index in range(len(_STEPS)):
-        for arm in range(len(scale)):
-            step = (_STEPS[index] * scale[arm]) ** 2 * _LOG_WIDTH
-            found[index] += filtered(weight[arm], value[arm], step, level, spread)
-    best = 1 + int(np.argmax(found[1:]))
-    return float(found[best] - found[0] - _LAW_ADVANTAGE - _LAW_GROWTH * math.log(period + 1.0)), best
+    level, spread, height = np.empty(_CLASSES), np.empty(_CLASSES), np.zeros((2, len(_STEPS)))
+    for table in range(2):
+        for index in range(len(_STEPS)):
+            for arm in range(scales.shape[1]):
+                step = (_STEPS[index] * scales[table, arm]) ** 2 * _LOG_WIDTH
+                height[table, index] += filtered(weights[table, arm], values[table, arm], step, level, spread)
+    return odds_of(height[0], period), odds_of(height[1], period), 1 + int(np.argmax(height[0, 1:]))
 
 
 @kernel
