@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import apportion as ap
-from apportion._common.compiled import compiled, generic, implements, kernel, large_kernel
+from apportion._common.compiled import compiled, generic, implements, kernel, large_kernel, lent
 from apportion.model.sums import MANY_ARMS
 
 # --- in one process -----------------------------------------------------------------------------------------
@@ -68,6 +68,33 @@ def test_a_kernel_stays_a_plain_function_and_is_compiled_once():
     assert compiled(half) is compiled(half)
     assert compiled(half)(3.0) == 1.5
     assert compiled(half).__name__ == "half"
+
+
+class Inner(NamedTuple):
+    values: np.ndarray
+
+
+class Outer(NamedTuple):
+    inner: Inner
+    offset: float
+
+
+@kernel
+def add_many_times(record, times):
+    borrowed = lent(record)
+    for _ in range(times):
+        borrowed.inner.values[:] += borrowed.offset
+
+
+def test_what_is_lent_is_the_same_memory_and_stays_the_owner_s():
+    record = Outer(Inner(np.zeros(3)), 0.5)
+    owned = sys.getrefcount(record.inner.values)
+    assert lent(record) is record
+    compiled(add_many_times)(record, 4)
+    add_many_times(record, 2)
+    assert record.inner.values.tolist() == [3.0, 3.0, 3.0]
+    still = sys.getrefcount(record.inner.values)
+    assert still == owned
 
 
 def favouring(favourite):

@@ -95,8 +95,8 @@ def test_whole_arrays_and_loops_agree_on_what_the_sums_say(given):
 @kernel
 def a_few_steps(filters, amounts, outcomes):
     for period in range(len(amounts)):
-        response = amounts[period].copy().reshape((1, -1))
-        take_in(filters, response, 0.01 * response, outcomes[period], 0.99)
+        response = amounts[period].copy().reshape((1, 1, -1))
+        take_in(filters, response, 0.01 * response, outcomes[period : period + 1], False, 0.99)
     arms = len(filters.known)
     means, variances, contrasts = np.empty(arms), np.empty(arms), np.empty(arms)
     mixture(filters, weights_of(filters, 1), means, variances, contrasts)
@@ -130,7 +130,7 @@ def test_a_filter_is_that_of_the_whole_covariance():
     covariance = before + q_common**2 * np.outer(mean, mean) + np.diag((q_own * scale) ** 2)
     response, noise = np.array([[0.5, 0.3, 0.2]]), np.array([[0.02, 0.03, 0.04]])
     outcomes = response[0] * mean + 0.1 * rng.standard_normal(3)
-    take_in(filters, response, noise, outcomes, 1.0)
+    take_in(filters, response[np.newaxis], noise[np.newaxis], outcomes[np.newaxis], False, 1.0)
     seen = np.diag(response[0])
     expected = seen @ covariance @ seen + np.diag(noise[0])
     gain = covariance @ seen @ np.linalg.inv(expected)

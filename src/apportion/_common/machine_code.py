@@ -80,6 +80,31 @@ def call_by_address(function: Callable[..., Any]) -> None:
     infer_global(function, types.Function(template))
 
 
+def count_no_references(function: Callable[..., Any]) -> None:
+    """Tell Numba that this function returns the record it is given, with arrays that seem to have no owner."""
+
+    def strip(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+        if isinstance(kind, types.Array):
+            array = context.make_array(kind)(context, builder, value)
+            array.meminfo = cgutils.get_null_value(array.meminfo.type)
+            return array._getvalue()
+        if isinstance(kind, types.BaseTuple):
+            for index, part in enumerate(list(kind)):  # type: ignore[call-overload]
+                inner = strip(context, builder, part, builder.extract_value(value, index))
+                value = builder.insert_value(value, inner, index)
+        return value
+
+    def choose(context: Any, record: Any) -> Any:
+        def generate(target: Any, builder: Any, sig: Any, values: Any) -> Any:
+            return strip(target, builder, sig.args[0], values[0])
+
+        return Signature(record, (record,), None), generate
+
+    template = make_intrinsic_template(function, choose, function.__name__, prefer_literal=False, kwargs={})
+    infer(template)
+    infer_global(function, types.Function(template))
+
+
 def give_address(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, str]:
     """Compile or load a large kernel for these argument types; what was made, and its symbol."""
     dispatcher = dispatcher_of(function)

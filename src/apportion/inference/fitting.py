@@ -18,8 +18,7 @@ from apportion.inference.learner import FIT, NEXT, longest_interval, next_fit, r
 from apportion.inference.learning import CURVED, POOLED_OUTCOMES, B, C, common_law, fit_law, read_off, summarise
 from apportion.inference.movement import (
     SCORE_HALF_LIFE,
-    log_weights,
-    margins_of_movement,
+    compared,
     restart,
     still_advantage,
     take_in,
@@ -31,20 +30,21 @@ from apportion.model.sums import observe_grid
 # A law from the last periods alone is less sure, and to put all on one arm where returns diminish costs most: between
 # these probabilities of c = 1 the exponents go over from one belief to the other.
 _MOVING_BENT_BELOW, _MOVING_PROPORTIONAL_ABOVE = 0.3, 0.9
-# Counts vary at least as Poisson's law has it; one of nothing, where nothing is expected, is no certainty.
-_LEAST_COUNT_VARIANCE = 0.1
-_PRIOR_RATE = 0.25
 # Before the last periods are taken in, means are believed to differ at least by this part of them.
 _LEAST_PRIOR_SPREAD = 0.3
 # Movement at another c is looked for where the budget was divided, no arm having more than this part of it: what tiny
 # amounts bring says little of c, and errors in b would be taken for it. There are several, so each is less probable.
 _LARGEST_DIVIDED_PART, _RIVALS_HANDICAP = 0.8, 2.3
+# With more arms than this there is too little to see of each to tell such rivals, and they would take most of a fit.
+_MOST_ARMS = 2000
 # The same for arms that are full at some part of the budget; where they are, each arm still gets this part of an even
 # share.
 _CAPS_HANDICAP, _LEAST_AIM = 2.3, 0.03
 FADE = 0.5 ** (1.0 / SCORE_HALF_LIFE)
 # An arm of which the sums alone say so many times less than all filters began with, in the variance, is not scored.
 _MUCH_LESS_KNOWN = 4.0
+# So many powers of amounts are worked out at once.
+_MOST_POWERS = 1_000_000
 _SMALLEST = 1e-300
 
 
@@ -64,52 +64,40 @@ def fit_from_sums(learner: Any, period: int) -> None:
     learner.clock[NEXT] = next_fit(period, arms, longest_interval(arms))
     law = learner.law
     fit_law(learner.grid, learner.given, law)
-    learner.filters.c[0, 0], learner.filters.b[0, 0] = law[C], law[B]
     means, variances = np.empty(arms), np.empty(arms)
     read_off(learner.grid, law[C], law[B], learner.given, means, variances, learner.sigma)
     filters, first = learner.filters, max(period - recent, 0) + 1
-    begin(learner, filters)
-    run(learner, filters, first, period, FADE)
-    best = np.argmax(log_weights(filters, period))
-    q_common, q_own, misfit, seen = (
-        filters.q_common[best, 0],
-        filters.q_own[best, 0],
-        filters.misfit[best],
-        filters.seen,
-    )
-    lately, ever = margins_of_movement(filters, period)
+    size = len(filters.score)
+    filters.c[0, 0], filters.b[0, 0] = law[C], law[B]
+    learner.bank.c[:size, 0] = law[C]
+    learner.bank.b[:, 0] = law[B]
+    divided = len(learner.bank.score) > size and arms <= _MOST_ARMS
+    divided = divided and largest_part(learner.amounts, first, period) < _LARGEST_DIVIDED_PART
+    bank = learner.bank if divided else filters
+    begin(learner, bank)
+    run(learner, bank, first, period, FADE)
+    weights, lately, ever = compared(filters, period)
+    weights[0] -= max(ever - lately, 0.0)
+    best = int(np.argmax(weights))
     full, ahead = -1, -math.inf
-    if len(learner.rivals.score) > 0 and largest_part(learner.amounts, first, period) < _LARGEST_DIVIDED_PART:
-        rivals = learner.rivals
-        winner, margin, full, ahead = best_rivals(learner, first, period)
-        if best == 0 and margin > 0.0:
-            q_common, q_own, misfit, seen = 0.0, rivals.q_own[winner, 0], rivals.misfit[winner], rivals.seen
+    if divided:
+        winner, margin, full, ahead = best_rivals(bank, size, period)
+        best = winner if best == 0 and margin > 0.0 else best
         ever = max(ever, margin)
+    q_common, q_own, misfit, seen = bank.q_common[best, 0], bank.q_own[best, 0], bank.misfit[best], bank.seen
     moves = lately > 0.0 or ever > 0.0
     counts = learner.grid.fractions.sum() == 0.0
+    begun = first if moves else max(period - shape_periods(arms), 0) + 1
     gain, faded = fit_curves(
-        learner.amounts, learner.outcomes, first, period, law[C], law[B], learner.sigma, counts, FADE, learner.aim
+        learner.amounts, learner.outcomes, begun, period, law[C], law[B], learner.sigma, counts, FADE, learner.aim
     )
     # An exponent that is given stays given.
     curved = len(learner.grid.c) > 1 and (not moves or (faded > lately and gain > ever))
-    if curved and not moves and first > 1:
-        gain, faded = fit_curves(
-            learner.amounts,
-            learner.outcomes,
-            max(period - shape_periods(arms), 0) + 1,
-            period,
-            law[C],
-            law[B],
-            learner.sigma,
-            counts,
-            FADE,
-            learner.aim,
-        )
     law[CURVED] = believed(gain) if curved else 0.0
     over = ahead - max(ever, gain if curved else 0.0, 0.0)
     if over > 0.0 and law[C] == 1.0:  # where returns diminish, that explains what a cap would
         law[CURVED] = believed(over)
-        fill_up_to(learner.rivals.cap[full, 0], learner.rivals.mean[full], learner.aim)
+        fill_up_to(bank.cap[full, 0], bank.mean[full], learner.aim)
     if moves and not law[CURVED] > 0.0:
         if not learner.given[0] > 0.0:
             correct_noise(learner.sigma, misfit, seen)
@@ -122,27 +110,23 @@ def fit_from_sums(learner: Any, period: int) -> None:
 
 
 @large_kernel
-def best_rivals(learner: Any, first: int, last: int) -> tuple[int, float, int, float]:
+def best_rivals(bank: Any, size: int, last: int) -> tuple[int, float, int, float]:
     """What else foresaw the last periods best, and how far it is ahead of the still world: two rivals and margins.
 
-    The first is a kind of movement at any c. A policy that follows a jump keeps the arms' returns per unit alike, so
-    that sums of two worlds look like one at rest whose returns are proportional; only another c shows that it moved.
-    The second is that arms are full at a part of the budget. Shares of a leader above it and of others far below
-    look like returns in proportion, and a leader that seems to bring less each time it leads, like movement.
+    The rivals are those in the bank from `size` on, where it runs over the last periods. The first is a kind of
+    movement at any c. A policy that follows a jump keeps the arms' returns per unit alike, so that sums of two worlds
+    look like one at rest whose returns are proportional; only another c shows that it moved. The second is that arms
+    are full at a part of the budget. Shares of a leader above it and of others far below look like returns in
+    proportion, and a leader that seems to bring less each time it leads, like movement.
     """
-    rivals, filters = learner.rivals, learner.filters
-    rivals.b[:, 0] = learner.law[B]
-    begin(learner, rivals)
-    run(learner, rivals, first, last, FADE)
-    heights = with_best_noise(rivals.whole[:, 0], rivals.whole[:, 1], rivals.whole[0, 2])
-    still = with_best_noise(filters.whole[:1, 0], filters.whole[:1, 1], filters.whole[0, 2])
+    heights = with_best_noise(bank.whole[:, 0], bank.whole[:, 1], bank.whole[0, 2])
     moving, full = -1, -1
-    for index in range(len(heights)):
-        if rivals.cap[index, 0] < 1.0:
+    for index in range(size, len(heights)):
+        if bank.cap[index, 0] < 1.0:
             full = index if full < 0 or heights[index] > heights[full] else full
         else:
             moving = index if moving < 0 or heights[index] > heights[moving] else moving
-    base = still[0] + still_advantage(last)
+    base = heights[0] + still_advantage(last)
     return moving, heights[moving] - base - _RIVALS_HANDICAP, full, heights[full] - base - _CAPS_HANDICAP
 
 
@@ -258,9 +242,19 @@ def typical_amounts_of(sums: Any) -> Any:
     return np.exp(sums.log_amount / np.maximum(sums.count, 1.0))
 
 
-@large_kernel
+@kernel
 def typical_amounts(amounts: Any, outcomes: Any, first: int, last: int) -> Any:
     """The geometric mean of each arm's amounts over some periods; 1 where there is none."""
+    rows = np.arange(first, last + 1) % len(amounts)
+    amount = amounts[rows]
+    seen = (amount > 0.0) & ~np.isnan(outcomes[rows])
+    logs = np.log(np.where(seen, amount, 1.0)).sum(axis=0)
+    return np.exp(logs / np.maximum(seen.sum(axis=0), 1.0))
+
+
+@when_compiled(typical_amounts)
+def _typical_amounts_by_loops(amounts: Any, outcomes: Any, first: int, last: int) -> Any:
+    """`typical_amounts`, amount by amount."""
     rows, arms = amounts.shape
     logs, seen = np.zeros(arms), np.zeros(arms)
     for period in range(first, last + 1):
@@ -282,56 +276,112 @@ def correct_noise(sigma: Any, misfit: Any, seen: Any) -> None:
         sigma[arm] *= math.sqrt((POOLED_OUTCOMES * ratio + misfit[arm]) / (POOLED_OUTCOMES + seen[arm]))
 
 
-@large_kernel
+@kernel
 def run(learner: Any, filters: Any, first: int, last: int, fade: float) -> None:
     """Take periods into a bank of filters; see `take_in`."""
-    all_amounts, all_outcomes, sigma = learner.amounts, learner.outcomes, learner.sigma
-    c, b, cap = filters.c, filters.b, filters.cap
-    rows, arms = all_amounts.shape
-    laws = len(b)
-    response, noise, level = np.empty((laws, arms)), np.empty((laws, arms)), np.empty((laws, arms))
-    for law in range(laws):
-        level[law] = sigma
-    if laws > 1 and not learner.given[0] > 0.0:  # other exponents: the same noise at typical amounts
-        typical = typical_amounts(all_amounts, all_outcomes, first, last)
-        for law in range(laws):
-            level[law] *= typical ** (learner.law[B] - b[law, 0])
+    arms = learner.amounts.shape[1]
+    cut = max(1, _MOST_POWERS // (len(filters.c) * arms))
     counts = learner.grid.fractions.sum() == 0.0
-    for period in range(first, last + 1):
-        amounts, outcomes = all_amounts[period % rows].copy(), all_outcomes[period % rows].copy()
-        budget = amounts.sum() if amounts.sum() > 0.0 else 1.0
-        outcomes[amounts <= 0.0] = np.nan
+    level = levels_of(learner, filters.b, first, last)
+    for begun in range(first, last + 1, cut):
+        rows = np.arange(begun, min(begun + cut, last + 1)) % len(learner.amounts)
+        amounts, outcomes = learner.amounts[rows], learner.outcomes[rows]
+        budgets = amounts.sum(axis=1)
+        budgets[budgets <= 0.0] = 1.0
+        outcomes[amounts <= 0.0] = math.nan
         amounts[np.isnan(outcomes)] = 1.0
-        powers_at(amounts, c, b, budget * cap, level, response, noise)
-        if counts:
-            for law in range(laws):
-                mean = filters.mean[law]
-                expected = np.maximum(mean, _PRIOR_RATE * np.abs(mean).max())
-                noise[law] = np.maximum(noise[law], response[law] * expected + _LEAST_COUNT_VARIANCE)
-        take_in(filters, response, noise, outcomes, fade)
+        response, noise = powers_at(amounts, filters.c, filters.b, filters.cap, budgets, level)
+        take_in(filters, response, noise, outcomes, counts, fade)
+
+
+@when_compiled(run)
+def _run_compiled(learner: Any, filters: Any, first: int, last: int, fade: float) -> None:
+    run_by_loops(learner, filters, first, last, fade)
+
+
+@large_kernel
+def run_by_loops(learner: Any, filters: Any, first: int, last: int, fade: float) -> None:
+    """`run`, where powers are taken once for successive periods with the same amount."""
+    all_amounts, all_outcomes = learner.amounts, learner.outcomes
+    rows, arms = all_amounts.shape
+    cut = max(1, _MOST_POWERS // (len(filters.c) * arms))
+    counts = learner.grid.fractions.sum() == 0.0
+    level = levels_of(learner, filters.b, first, last)
+    for begun in range(first, last + 1, cut):
+        periods = min(begun + cut, last + 1) - begun
+        amounts, outcomes = np.empty((periods, arms)), np.empty((periods, arms))
+        budgets = np.zeros(periods)
+        for index in range(periods):
+            row = (begun + index) % rows
+            for arm in range(arms):
+                amount, outcome = all_amounts[row, arm], all_outcomes[row, arm]
+                budgets[index] += amount
+                outcomes[index, arm] = outcome if amount > 0.0 else math.nan
+                amounts[index, arm] = 1.0 if math.isnan(outcomes[index, arm]) else amount
+            budgets[index] = budgets[index] if budgets[index] > 0.0 else 1.0
+        response, noise = powers_at(amounts, filters.c, filters.b, filters.cap, budgets, level)
+        take_in(filters, response, noise, outcomes, counts, fade)
 
 
 @kernel
-def powers_at(amounts: Any, c: Any, b: Any, cap: Any, level: Any, response: Any, noise: Any) -> None:
-    """Write A^c, with A at most the cap, and the variance (σ·A^b)² of every law, (laws, arms).
+def levels_of(learner: Any, b: Any, first: int, last: int) -> Any:
+    """σ for each exponent of a bank, (exponents, arms); one row where they are all that of the law.
 
-    c, b and the caps are (laws, 1), σ is `level`.
+    The noise at an arm's typical amount is the same at every exponent, unless σ is given.
     """
-    logs = np.log(amounts)
-    response[:, :] = np.exp(c * np.minimum(logs, np.log(cap)))
-    noise[:, :] = level * level * np.exp(2.0 * b * logs) + _SMALLEST
+    same = True
+    for index in range(len(b)):
+        same = same and b[index, 0] == learner.law[B]
+    level = np.ones((1 if same else len(b), 1)) * learner.sigma
+    if not same and not learner.given[0] > 0.0:
+        typical = typical_amounts(learner.amounts, learner.outcomes, first, last)
+        for index in range(len(b)):
+            level[index] *= typical ** (learner.law[B] - b[index, 0])
+    return level
+
+
+@kernel
+def powers_at(amounts: Any, c: Any, b: Any, cap: Any, budgets: Any, level: Any) -> Any:
+    """A^c, with A at most the cap's part of the budget, and the variance (σ·A^b)²: (periods, exponents, arms).
+
+    c, b and the caps are (exponents, 1), amounts (periods, arms), and σ is `level`, (exponents or 1, arms).
+    """
+    logs = np.log(amounts)[:, np.newaxis]
+    new = np.ones(len(c), dtype=bool)
+    new[1:] = (c[1:, 0] != c[:-1, 0]) | (cap[1:, 0] != cap[:-1, 0])
+    most = np.log(budgets * cap[new]).T[:, :, np.newaxis]
+    response = np.exp(c[new] * np.minimum(logs, most))
+    noise = np.exp(2.0 * b[: len(level)] * logs)
+    noise *= level * level
+    noise += _SMALLEST
+    return response if new.all() else response[:, np.cumsum(new) - 1], noise
 
 
 @when_compiled(powers_at)
-def _powers_by_loops(amounts: Any, c: Any, b: Any, cap: Any, level: Any, response: Any, noise: Any) -> None:
-    """`powers_at`, amount by amount."""
-    for arm in range(len(amounts)):
-        log, power, square = math.log(amounts[arm]), 0.0, 0.0
-        for law in range(len(c)):
-            if law == 0 or c[law, 0] != c[law - 1, 0] or cap[law, 0] != cap[law - 1, 0]:
-                least = min(amounts[arm], cap[law, 0])
-                power = least if c[law, 0] == 1.0 else math.exp(c[law, 0] * math.log(least))
-            if law == 0 or b[law, 0] != b[law - 1, 0]:
-                square = math.exp(2.0 * b[law, 0] * log)
-            response[law, arm] = power
-            noise[law, arm] = level[law, arm] * level[law, arm] * square + _SMALLEST
+def _powers_by_loops(amounts: Any, c: Any, b: Any, cap: Any, budgets: Any, level: Any) -> Any:
+    """`powers_at`, amount by amount; those of an amount serve for the next period too, if it is the same."""
+    periods, arms = amounts.shape
+    laws, noisy, capped = len(c), len(level), False
+    response, noise = np.empty((periods, laws, arms)), np.empty((periods, noisy, arms))
+    for law in range(laws):
+        capped = capped or cap[law, 0] != 1.0
+    for period in range(periods):
+        for arm in range(arms):
+            amount, last = amounts[period, arm], max(period - 1, 0)
+            if period > 0 and amount == amounts[last, arm] and (not capped or budgets[period] == budgets[last]):
+                for law in range(laws):
+                    response[period, law, arm] = response[last, law, arm]
+                for law in range(noisy):
+                    noise[period, law, arm] = noise[last, law, arm]
+            else:
+                log, power, square = math.log(amount), 0.0, 0.0
+                for law in range(laws):
+                    if law == 0 or c[law, 0] != c[law - 1, 0] or cap[law, 0] != cap[law - 1, 0]:
+                        least = min(amount, cap[law, 0] * budgets[period])
+                        power = least if c[law, 0] == 1.0 else math.exp(c[law, 0] * math.log(least))
+                    response[period, law, arm] = power
+                for law in range(noisy):
+                    if law == 0 or b[law, 0] != b[law - 1, 0]:
+                        square = math.exp(2.0 * b[law, 0] * log)
+                    noise[period, law, arm] = level[law, arm] * level[law, arm] * square + _SMALLEST
+    return response, noise

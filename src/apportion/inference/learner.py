@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from apportion._common.compiled import generic, implements, kernel
-from apportion.inference.movement import Filters, bank_of_laws, bank_of_rivals, bank_of_steps
+from apportion.inference.movement import Filters, bank_of_laws, bank_of_steps, with_rivals
 from apportion.model.sums import MANY_ARMS, Floats, Grid, GridSums, Powers, observe, refinement
 
 # So many of the last periods say how the world moves, and so many may follow a fit before the next; fewer where there
@@ -33,7 +33,8 @@ _LAWS_B = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 class Learner(NamedTuple):
     """All that is known, as arrays.
 
-    `amounts` and `outcomes` are those of the last periods, a row per period in turn. `law` is that of
+    `filters` are the first rows of `bank`; the others are their rivals, which run with them at a fit. `amounts` and
+    `outcomes` are those of the last periods, a row per period in turn. `law` is that of
     `inference.learning`, and `clock` has the period of the last fit, of the next one, the last period taken in, the
     present one, and its row.
     """
@@ -41,7 +42,7 @@ class Learner(NamedTuple):
     grid: GridSums
     filters: Filters
     laws: Filters
-    rivals: Filters
+    bank: Filters
     laws_c: Floats
     laws_b: Floats
     refine_b: Floats
@@ -86,12 +87,12 @@ class Learning(NamedTuple):
             values if len(given) > 1 else np.array(given)
             for given, values in ((self.grid.c, _LAWS_C), (self.grid.b, _LAWS_B))
         )
+        filters, bank = with_rivals(bank_of_steps(self.moving, arms), laws_c if self.moving else laws_c[:1])
         rows = shape_periods(arms) + longest_interval(arms) + longest_wait(arms) + 1
         given = np.zeros(arms)
         given[:] = self.sigma if len(self.sigma) > 1 else self.sigma[0] if self.sigma else 0.0
         return Learner(
-            grid, bank_of_steps(self.moving, arms), bank_of_laws(laws_c, laws_b, arms),
-            bank_of_rivals(laws_c if self.moving else laws_c[:1], arms), laws_c, laws_b,
+            grid, filters, bank_of_laws(laws_c, laws_b, arms), bank, laws_c, laws_b,
             refinement(len(laws_b)), np.zeros((rows, arms)),
             np.full((rows, arms), np.nan), given, np.zeros(arms), np.zeros(arms), _law_before(self.grid),
             np.zeros(5, dtype=np.int64),

@@ -51,6 +51,9 @@ _LEAST_SCALE = 0.1
 # A single outcome counts no more than this many variances where noise levels are learned.
 _LARGEST_MISFIT = 16.0
 _SMALLEST = 1e-300
+# Counts vary at least as Poisson's law has it; one of nothing, where nothing is expected, is no certainty.
+_LEAST_COUNT_VARIANCE = 0.1
+_PRIOR_RATE = 0.25
 # A filter that is believed less does not count.
 _LEAST_WEIGHT = 1e-4
 
@@ -102,15 +105,24 @@ def bank_of_laws(c: Floats, b: Floats, arms: int) -> Filters:
     return _no_filters(np.zeros_like(cs), np.zeros_like(cs), cs, bs, arms)
 
 
-def bank_of_rivals(c: Floats, arms: int) -> Filters:
-    """Filters of arms that move alone, slowly or fast, at each c, and of arms that are full at a part of the budget.
+def with_rivals(filters: Filters, c: Floats) -> tuple[Filters, Filters]:
+    """A bank of filters and rivals that run together, and its first rows, which are `filters` and share its memory.
 
-    None where there is but one c: it is given, or nothing moves.
+    The rivals are of arms that move alone, slowly or fast, at each c, and of arms that are full at a part of the
+    budget. There are none where there is but one c: it is given, or nothing moves.
     """
     rows = [(each, 1.0, step) for each in c for step in RIVAL_STEPS]
     rows += [(1.0, cap, step) for cap in CAPS for step in CAPPED_STEPS]
-    cs, caps, q_own = np.array(rows if len(c) > 1 else rows[:0]).reshape(-1, 3).T[:, :, np.newaxis].copy()
-    return _no_filters(np.zeros_like(cs), q_own, cs, np.full_like(cs, 0.5), arms, caps)
+    cs, caps, q_own = np.array(rows if len(c) > 1 else rows[:0]).reshape(-1, 3).T[:, :, np.newaxis]
+    size, ones = len(filters.mean), np.ones_like(filters.q_own)
+    q_common, q_own = (
+        np.concatenate(each)
+        for each in ((filters.q_common, np.zeros_like(q_own)), (filters.q_own, q_own))
+    )  # fmt: skip
+    cs, caps = np.concatenate((ones, cs)), np.concatenate((ones, caps))
+    bank = _no_filters(q_common, q_own, cs, np.full_like(cs, 0.5), len(filters.known), caps)
+    shared = {name: getattr(bank, name)[:size] for name in ("mean", "own", "common", "score", "misfit", "whole")}
+    return filters._replace(**shared, known=bank.known, seen=bank.seen, scored=bank.scored), bank
 
 
 def _no_filters(
@@ -140,86 +152,109 @@ def restart(filters: Any) -> None:
 
 
 @kernel
-def take_in(filters: Any, response: Any, noise: Any, outcomes: Any, fade: float) -> None:
-    """One period: the means take their steps, then the outcomes are taken in and the filters scored.
+def take_in(filters: Any, response: Any, noise: Any, outcomes: Any, counts: bool, fade: float) -> None:
+    """Period after period: the means take their steps, then the outcomes are taken in and the filters scored.
 
-    `response` is A^c and `noise` the variance of an outcome, (filters or 1, arms); `outcomes` one per arm, NaN where
-    there is none. Scores are multiplied by `fade` before the new one is added.
+    `response` is A^c and `noise` the variance of an outcome, (periods, filters or 1, arms); `outcomes`, (periods,
+    arms), are NaN where there is none. Where they are `counts`, their variance is at least what the mean says. Scores
+    are multiplied by `fade` before that of a new period is added. How periods are cut into calls changes no number.
     """
-    size = len(filters.mean)
-    mean, common, known = filters.mean, filters.common, filters.known
+    size, periods = len(filters.mean), len(outcomes)
+    q_common, q_own = filters.q_common, filters.q_own
     seen = 1.0 - np.isnan(outcomes)
-    taken = seen * known
-    every = bool(taken.all())  # as nearly always; then there is nothing to leave out
-    outcome = outcomes if every else np.where(seen > 0.0, outcomes, 0.0)
-    typical = np.sqrt(by_row(mean * mean) / max(known.sum(), 1.0)).reshape((size, 1))
-    step = np.abs(mean)
-    step += _LEAST_SCALE * typical
-    step *= filters.q_own if every else filters.q_own * known
-    own = np.multiply(step, step, out=step)
-    own += filters.own
-    if filters.q_common[size - 1, 0] > 0.0:
-        step = filters.q_common * mean if every else filters.q_common * known * mean
-        difference = by_row(common * common) - by_row(step * step)
-        cross = by_row(common * step)
-        # The larger eigenvalue of the two directions' products, and its vector (cosine, sine).
-        angle = 0.5 * np.arctan2(2.0 * cross, difference)
-        cosine, sine = np.cos(angle).reshape((size, 1)), np.sin(angle).reshape((size, 1))
-        rest = cosine * step
-        rest -= sine * common
-        common = cosine * common
-        common += np.multiply(sine, step, out=step)
-        own += np.multiply(rest, rest, out=rest)
-    error = outcome - response * mean
-    variance = response * response * own
-    variance += noise
-    loading = response * common
-    if not every:
-        error *= taken
-        loading *= taken
-    weighted = loading / variance
-    precision = 1.0 + by_row(weighted * loading)
-    shift = (by_row(np.multiply(weighted, error, out=weighted)) / precision).reshape((size, 1))
-    kept = np.divide(noise, variance, out=weighted)
-    np.subtract(1.0, kept, out=kept)
-    if not every:
-        kept *= taken
-    np.subtract(1.0, kept, out=kept)
-    common = common * kept
-    moved = response * own
-    moved /= variance
-    moved *= error
-    moved += mean
-    moved += common * shift
-    common /= np.sqrt(precision).reshape((size, 1))
-    own *= kept
-    if not every:
-        inverse = (seen - taken) / response
-        moved += inverse * outcome
-        own += inverse * inverse * noise
-        known[:] = np.maximum(known, seen)
-    filters.mean[:, :], filters.common[:, :], filters.own[:, :] = moved, common, own
-    loading *= shift
-    error -= loading
-    squares = np.multiply(error, error, out=error)
-    squares /= variance
-    misfit = np.minimum(squares, _LARGEST_MISFIT, out=loading)
-    filters.misfit[...] = fade * filters.misfit + misfit
-    filters.seen[...] = fade * filters.seen + taken
-    spread = np.log(variance, out=variance)
-    if not every:
-        spread *= taken
+    known = np.maximum.accumulate(np.concatenate((filters.known[np.newaxis], seen)))
+    taken = seen * known[:-1]
+    whole_rows = taken.all(axis=1)  # as nearly always; then there is nothing to leave out
+    outcome = np.where(seen > 0.0, outcomes, 0.0)
+    number = np.maximum(known[:-1].sum(axis=1), 1.0)
+    mean, own, common = filters.mean.copy(), filters.own.copy(), filters.common
+    moving = np.flatnonzero(q_common)  # those with a direction in common, which are next to each other
+    shares = slice(moving[0], moving[-1] + 1) if len(moving) else slice(0, 0)
+    g, q, squared = common[shares].copy(), q_common[shares], q_common[shares, 0] ** 2
+    errors, variances = np.empty((2, periods, *mean.shape))
+    precisions, shifts = np.ones((periods, size)), np.zeros((periods, size))
+    for period in range(periods):
+        every, error, variance = whole_rows[period], errors[period], variances[period]
+        power, spread = response[period], noise[period]
+        if counts:
+            expected = np.maximum(mean, _PRIOR_RATE * np.abs(mean).max(axis=1, keepdims=True))
+            spread = np.maximum(spread, power * expected + _LEAST_COUNT_VARIANCE)
+        total = by_row(mean * mean)
+        step = np.abs(mean)
+        step += (_LEAST_SCALE * np.sqrt(total / number[period])).reshape((size, 1))
+        step *= q_own if every else q_own * known[period]
+        step *= step
+        own += step
+        if len(moving):
+            m = mean[shares]
+            along = q * m
+            # The larger eigenvalue of the two directions' products, and its vector (cosine, sine).
+            angle = 0.5 * np.arctan2(2.0 * by_row(g * along), by_row(g * g) - squared * total[shares])
+            cosine, sine = np.cos(angle).reshape((-1, 1)), np.sin(angle).reshape((-1, 1))
+            rest = cosine * along
+            rest -= sine * g
+            g *= cosine
+            along *= sine
+            g += along
+            rest *= rest
+            own[shares] += rest
+        np.multiply(power, mean, out=error)
+        np.subtract(outcome[period], error, out=error)
+        gain = power * own
+        np.multiply(power, gain, out=variance)
+        variance += spread
+        gain /= variance
+        kept = spread / variance
+        if not every:
+            error *= taken[period]
+            kept = 1.0 - (1.0 - kept) * taken[period]
+        gain *= error
+        mean += gain
+        own *= kept
+        if len(moving):
+            loading = power[shares] * g if len(power) > 1 else power * g
+            if not every:
+                loading *= taken[period]
+            weighted = loading / variance[shares]
+            precision = precisions[period, shares]
+            precision += by_row(weighted * loading)
+            weighted *= error[shares]
+            shift = by_row(weighted)
+            shift /= precision
+            shifts[period, shares] = shift
+            shift = shift.reshape((-1, 1))
+            g *= kept[shares]
+            mean[shares] += g * shift
+            g /= np.sqrt(precision).reshape((-1, 1))
+            loading *= shift
+            error[shares] -= loading
+        if not every:
+            inverse = (seen[period] - taken[period]) / power
+            mean += inverse * outcome[period]
+            own += inverse * inverse * spread
+    filters.mean[:, :], filters.own[:, :], common[shares], filters.known[:] = mean, own, g, known[-1]
+    squares = np.multiply(errors, errors, out=errors)
+    squares /= variances
+    misfit = np.minimum(squares, _LARGEST_MISFIT)
+    spread = np.log(variances, out=variances)
+    if not whole_rows.all():
+        spread *= taken[:, np.newaxis]
     if not filters.scored.all():
         spread *= filters.scored
         squares *= filters.scored
     squares /= _DEGREES
     squares += 1.0
-    surprise = by_row(np.log(squares, out=squares)) + np.log(1.0 + shift[:, 0] ** 2 / _DEGREES)
-    height = -0.5 * (by_row(spread) + np.log(precision) + (_DEGREES + 1.0) * surprise)
-    filters.score[...] = fade * filters.score + height
-    filters.whole[:, 0] += height
-    filters.whole[:, 1] += by_row(misfit)
-    filters.whole[:, 2] += taken.sum()
+    surprise = np.add.reduce(np.log(squares, out=squares), 2) + np.log(1.0 + shifts**2 / _DEGREES)
+    whole = np.empty((periods, size, 3))
+    whole[:, :, 0] = -0.5 * (np.add.reduce(spread, 2) + np.log(precisions) + (_DEGREES + 1.0) * surprise)
+    whole[:, :, 1] = np.add.reduce(misfit, 2)
+    whole[:, :, 2] = taken.sum(axis=1).reshape((-1, 1))
+    for period in range(periods):
+        for sums, added in ((filters.score, whole[period, :, 0]), (filters.misfit, misfit[period]),
+                            (filters.seen, taken[period])):  # fmt: skip
+            sums *= fade
+            sums += added
+        filters.whole[...] += whole[period]
 
 
 def by_row(values: Floats) -> Floats:
@@ -229,91 +264,121 @@ def by_row(values: Floats) -> Floats:
 
 
 @when_compiled(take_in)
-def _take_in_by_loops(filters: Any, response: Any, noise: Any, outcomes: Any, fade: float) -> None:
-    """`take_in`, filter by filter and arm by arm."""
-    mean, own, common, misfit = filters.mean, filters.own, filters.common, filters.misfit
+def _take_in_by_loops(filters: Any, response: Any, noise: Any, outcomes: Any, counts: bool, fade: float) -> None:
+    """`take_in`, filter by filter, period by period and arm by arm; all loops here, as calls with records cost."""
+    means, owns, commons, misfits = filters.mean, filters.own, filters.common, filters.misfit
     known, seen, score, whole, scored = filters.known, filters.seen, filters.score, filters.whole, filters.scored
     q_commons, q_owns = filters.q_common, filters.q_own
-    size, arms = mean.shape
-    inverse, error, taken = np.empty(arms), np.empty(arms), np.empty(arms)
-    arms_known = 0.0
-    for arm in range(arms):
-        arms_known += known[arm]
-        taken[arm] = 0.0 if math.isnan(outcomes[arm]) else known[arm]
+    size, arms = means.shape
+    periods = len(outcomes)
+    present, taken, fresh = np.empty((periods, arms)), np.empty((periods, arms)), np.zeros((periods, arms))
+    number, new, outcome = np.zeros(periods), np.zeros(periods), np.zeros((periods, arms))
+    for period in range(periods):
+        for arm in range(arms):
+            number[period] += known[arm]
+            present[period, arm] = known[arm]
+            taken[period, arm] = 0.0
+            if not math.isnan(outcomes[period, arm]):
+                outcome[period, arm] = outcomes[period, arm]
+                taken[period, arm], fresh[period, arm] = known[arm], 1.0 - known[arm]
+                new[period] += fresh[period, arm]
+                known[arm] = 1.0
+            seen[arm] = fade * seen[arm] + taken[period, arm]
+    mean, own, common, misfit = np.empty(arms), np.empty(arms), np.zeros(arms), np.empty(arms)
+    spread, inverse, error, kept = np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms)
     for index in range(size):
-        law = index if len(response) > 1 else 0
-        typical, before, steps, cross = 0.0, 0.0, 0.0, 0.0
+        law = index if response.shape[1] > 1 else 0
+        noisy = index if noise.shape[1] > 1 else 0
         q_common, q_own = q_commons[index, 0], q_owns[index, 0]
-        for arm in range(arms):  # the mean of an unknown arm is 0
-            typical += mean[index, arm] * mean[index, arm]
-            before += common[index, arm] * common[index, arm]
-            cross += common[index, arm] * mean[index, arm]
-        steps = q_common * q_common * typical
-        cross *= q_common
-        typical = _LEAST_SCALE * math.sqrt(typical / max(arms_known, 1.0))
-        cosine, sine = 1.0, 0.0
-        if q_common > 0.0:
-            # Half the angle of (difference, 2·cross), by its cosine.
-            difference = before - steps
-            length = math.sqrt(difference * difference + 4.0 * cross * cross)
-            double = difference / length if length > 0.0 else 1.0
-            cosine = math.sqrt(max(0.5 * (1.0 + double), 0.0))
-            sine = math.copysign(math.sqrt(max(0.5 * (1.0 - double), 0.0)), cross)
         for arm in range(arms):
-            misfit[index, arm] *= fade
-            step = q_own * known[arm] * (abs(mean[index, arm]) + typical)
-            along = q_common * mean[index, arm]
-            rest = cosine * along - sine * common[index, arm]
-            common[index, arm] = cosine * common[index, arm] + sine * along
-            own[index, arm] += step * step + rest * rest
-            inverse[arm] = taken[arm] / (response[law, arm] * response[law, arm] * own[index, arm] + noise[law, arm])
-        precision, shift = 1.0, 0.0
-        for arm in range(arms):
-            error[arm] = 0.0
-            if taken[arm] > 0.0:
-                error[arm] = outcomes[arm] - response[law, arm] * mean[index, arm]
-                loading = response[law, arm] * common[index, arm]
-                weighted = loading * inverse[arm]
-                precision += weighted * loading
-                shift += weighted * error[arm]
-        shift /= precision
-        shrink = 1.0 / math.sqrt(precision)
-        surprise, product, spread = 0.0, 1.0 + shift * shift / _DEGREES, 1.0 / precision
-        for arm in range(arms):
-            if taken[arm] > 0.0:
-                kept = noise[law, arm] * inverse[arm]
-                rest = error[arm] - response[law, arm] * common[index, arm] * shift
-                square = rest * rest * inverse[arm]
-                gain = response[law, arm] * own[index, arm] * inverse[arm]
-                mean[index, arm] += gain * error[arm] + common[index, arm] * kept * shift
-                common[index, arm] *= kept * shrink
-                own[index, arm] *= kept
-                misfit[index, arm] += min(square, _LARGEST_MISFIT)
-                whole[index, 1] += min(square, _LARGEST_MISFIT)
-                whole[index, 2] += 1.0
+            mean[arm], own[arm], misfit[arm] = means[index, arm], owns[index, arm], misfits[index, arm]
+            common[arm] = commons[index, arm]
+        for period in range(periods):
+            total, before, cross, largest = 0.0, 0.0, 0.0, 0.0
+            for arm in range(arms):  # the mean of an unknown arm is 0
+                total += mean[arm] * mean[arm]
+                before += common[arm] * common[arm]
+                cross += common[arm] * mean[arm]
+                spread[arm] = noise[period, noisy, arm]
+            typical = _LEAST_SCALE * math.sqrt(total / max(number[period], 1.0))
+            if counts:
+                for arm in range(arms):
+                    largest = max(largest, abs(mean[arm]))
+                for arm in range(arms):
+                    expected = response[period, law, arm] * max(mean[arm], _PRIOR_RATE * largest)
+                    spread[arm] = max(spread[arm], expected + _LEAST_COUNT_VARIANCE)
+            if q_own > 0.0:
+                for arm in range(arms):
+                    step = q_own * present[period, arm] * (abs(mean[arm]) + typical)
+                    own[arm] += step * step
+            if q_common > 0.0:
+                cross *= q_common
+                # Half the angle of (difference, 2·cross), by its cosine.
+                difference = before - q_common * q_common * total
+                length = math.sqrt(difference * difference + 4.0 * cross * cross)
+                double = difference / length if length > 0.0 else 1.0
+                cosine = math.sqrt(max(0.5 * (1.0 + double), 0.0))
+                sine = math.copysign(math.sqrt(max(0.5 * (1.0 - double), 0.0)), cross)
+                for arm in range(arms):
+                    along = q_common * mean[arm]
+                    rest = cosine * along - sine * common[arm]
+                    common[arm] = cosine * common[arm] + sine * along
+                    own[arm] += rest * rest
+            for arm in range(arms):
+                power = response[period, law, arm]
+                inverse[arm] = 1.0 / (power * power * own[arm] + spread[arm])
+                error[arm] = taken[period, arm] * (outcome[period, arm] - power * mean[arm])
+            for arm in range(arms):
+                mean[arm] += response[period, law, arm] * own[arm] * inverse[arm] * error[arm]
+                # What is kept of the variance: all of it where there is no outcome.
+                kept[arm] = 1.0 - taken[period, arm] * (1.0 - spread[arm] * inverse[arm])
+                own[arm] *= kept[arm]
+            precision, shift = 1.0, 0.0
+            if q_common > 0.0:
+                for arm in range(arms):
+                    loading = taken[period, arm] * response[period, law, arm] * common[arm]
+                    weighted = loading * inverse[arm]
+                    precision += weighted * loading
+                    shift += weighted * error[arm]
+                shift /= precision
+                shrink = 1.0 / math.sqrt(precision)
+                for arm in range(arms):
+                    error[arm] -= taken[period, arm] * response[period, law, arm] * common[arm] * shift
+                    common[arm] *= kept[arm]
+                    mean[arm] += common[arm] * shift
+                    common[arm] *= shrink
+            surprise, product, width = 0.0, 1.0 + shift * shift / _DEGREES, 1.0 / precision
+            for arm in range(arms):
+                square = error[arm] * error[arm] * inverse[arm]
+                misfit[arm] = fade * misfit[arm] + min(square, _LARGEST_MISFIT)
+                error[arm] = square
+            wrong, came = 0.0, 0.0
+            for arm in range(arms):
+                wrong += min(error[arm], _LARGEST_MISFIT)
+                came += taken[period, arm]
                 # Products, of which one logarithm is taken when they grow large or small.
-                if scored[arm] > 0.0:
-                    product *= 1.0 + square * (1.0 / _DEGREES)
-                    spread *= inverse[arm]
-                if not (1e-100 < spread < 1e100 and product < 1e40):
-                    surprise += math.log(product * product * product * product) - math.log(spread)
-                    product, spread = 1.0, 1.0
-            elif math.isnan(outcomes[arm]):
-                mean[index, arm] += common[index, arm] * shift
-                common[index, arm] *= shrink
-            else:
-                mean[index, arm] = outcomes[arm] / response[law, arm]
-                own[index, arm] = noise[law, arm] / (response[law, arm] * response[law, arm])
-                common[index, arm] = 0.0
-        product *= product
-        surprise += math.log(product * product / spread)
-        score[index] = fade * score[index] - 0.5 * surprise
-        whole[index, 0] -= 0.5 * surprise
-    for arm in range(arms):
-        seen[arm] *= fade
-        if not math.isnan(outcomes[arm]):
-            seen[arm] += known[arm]
-            known[arm] = 1.0
+                if taken[period, arm] * scored[arm] > 0.0:
+                    product *= 1.0 + error[arm] * (1.0 / _DEGREES)
+                    width *= inverse[arm]
+                if not (1e-100 < width < 1e100 and product < 1e40):
+                    surprise += math.log(product * product * product * product) - math.log(width)
+                    product, width = 1.0, 1.0
+            product *= product
+            surprise += math.log(product * product / width)
+            score[index] = fade * score[index] - 0.5 * surprise
+            whole[index, 0] -= 0.5 * surprise
+            whole[index, 1] += wrong
+            whole[index, 2] += came
+            if new[period] > 0.0:
+                for arm in range(arms):
+                    if fresh[period, arm] > 0.0:
+                        power = response[period, law, arm]
+                        mean[arm] = outcome[period, arm] / power
+                        own[arm] = spread[arm] / (power * power)
+                        common[arm] = 0.0
+        for arm in range(arms):
+            means[index, arm], owns[index, arm], misfits[index, arm] = mean[arm], own[arm], misfit[arm]
+            commons[index, arm] = common[arm]
 
 
 @kernel
@@ -329,37 +394,42 @@ def with_best_noise(score: Any, misfit: Any, outcomes: float) -> Any:
     return score + _PROFILED * outcomes * (ratio - 1.0 - np.log(ratio))
 
 
-@kernel
-def with_advantages(filters: Any, score: Any, period: int) -> Any:
-    """Scores of the filters with the advantages above."""
-    found = score + COMMON_ADVANTAGE * (filters.q_own.ravel() == 0.0)
-    found[0] = score[0] + still_advantage(period)
-    return found
-
-
 @large_kernel
 def log_weights(filters: Any, period: int) -> Any:
     """How well each filter foresaw the outcomes up to this period, in logarithms, with the advantages above.
 
     The still world is as far ahead as it is lately, or over all of the last periods, whichever is less.
     """
-    score = with_best_noise(filters.score, filters.misfit.sum(axis=1), filters.seen.sum())
-    weights = with_advantages(filters, score, period)
-    lately, ever = margins_of_movement(filters, period)
+    weights, lately, ever = compared(filters, period)
     weights[0] -= max(ever - lately, 0.0)
     return weights
 
 
 @large_kernel
-def margins_of_movement(filters: Any, period: int) -> tuple[float, float]:
-    """How far the best kind of movement is ahead of the still world: lately, and over all of the last periods."""
-    if len(filters.score) < 2:
-        return -math.inf, -math.inf
-    score = with_best_noise(filters.score, filters.misfit.sum(axis=1), filters.seen.sum())
-    lately = with_advantages(filters, score, period)
+def compared(filters: Any, period: int) -> Any:
+    """How well each filter foresaw lately; and how far the best kind of movement is ahead of the still world.
+
+    The first margin is that of lately, the second that over all of the last periods.
+    """
     whole = filters.whole
-    ever = with_advantages(filters, with_best_noise(whole[:, 0], whole[:, 1], whole[0, 2]), period)
-    return lately[1:].max() - lately[0], ever[1:].max() - ever[0]
+    return compared_by(
+        filters.score, filters.misfit, filters.seen, whole[:, 0], whole[:, 1], whole[0, 2], filters.q_own, period
+    )
+
+
+@kernel
+def compared_by(
+    score: Any, misfit: Any, seen: Any, whole: Any, all_misfit: Any, outcomes: float, q_own: Any, period: int
+) -> Any:
+    """`compared`, of the arrays that it reads."""
+    common, still = COMMON_ADVANTAGE * (q_own.ravel() == 0.0), still_advantage(period)
+    lately = with_best_noise(score, misfit.sum(axis=1), seen.sum()) + common
+    lately[0] += still - COMMON_ADVANTAGE
+    if len(score) < 2:
+        return lately, -math.inf, -math.inf
+    ever = with_best_noise(whole, all_misfit, outcomes) + common
+    ever[0] += still - COMMON_ADVANTAGE
+    return lately, lately[1:].max() - lately[0], ever[1:].max() - ever[0]
 
 
 @large_kernel
@@ -369,22 +439,20 @@ def weights_of(filters: Any, period: int) -> Any:
     What moves a little is as good as still, and not to be taken for it costs: the still world counts whole from a
     probability of one half on.
     """
-    score, weights = filters.score, log_weights(filters, period)
-    largest, total = weights.max(), 0.0
-    for index in range(len(score)):
-        weights[index] = math.exp(weights[index] - largest)
-        total += weights[index]
-    first = weights[0] / total  # the still world
+    return shares_of(log_weights(filters, period))
+
+
+@kernel
+def shares_of(weights: Any) -> Any:
+    """What weights in logarithms come to, the first being that of the still world."""
+    weights = np.exp(weights - weights.max())
+    first, rest = weights[0] / weights.sum(), weights[1:]
     part = min(max((first - _MOVES_BELOW) / (_STILL_ABOVE - _MOVES_BELOW), 0.0), 1.0)
     part = part * part * (3.0 - 2.0 * part)
-    rest = 0.0
-    for index in range(1, len(score)):
-        weights[index] /= max(total - weights[0], _SMALLEST)
-        weights[index] = weights[index] if weights[index] > _LEAST_WEIGHT else 0.0
-        rest += weights[index]
-    for index in range(1, len(score)):
-        weights[index] *= (1.0 - part) / max(rest, _SMALLEST)
-    weights[0] = part if len(score) > 1 else 1.0
+    rest /= max(rest.sum(), _SMALLEST)
+    rest *= rest > _LEAST_WEIGHT
+    rest *= (1.0 - part) / max(rest.sum(), _SMALLEST)
+    weights[0] = part if len(weights) > 1 else 1.0
     return weights
 
 
@@ -395,6 +463,9 @@ def mixture(filters: Any, weights: Any, means: Any, variances: Any, contrasts: A
     What all arms have in common, in proportion to their means, changes no comparison: `contrasts` are the variances
     without it.
     """
+    if weights[0] == 1.0 and not filters.common[0].any():  # the still world alone
+        means[:], variances[:], contrasts[:] = filters.mean[0], filters.own[0], filters.own[0]
+        return
     means[:] = weights @ filters.mean
     square = max(means @ means, _SMALLEST)
     away, common, own = filters.mean - means, filters.common, weights @ filters.own
@@ -409,6 +480,10 @@ def _mixture_by_loops(filters: Any, weights: Any, means: Any, variances: Any, co
     """`mixture`, filter by filter."""
     mean, own, common = filters.mean, filters.own, filters.common
     arms, square = len(means), 0.0
+    if weights[0] == 1.0 and not filters.common[0].any():
+        for arm in range(arms):
+            means[arm], variances[arm], contrasts[arm] = mean[0, arm], own[0, arm], own[0, arm]
+        return
     for arm in range(arms):
         means[arm] = variances[arm] = contrasts[arm] = 0.0
         for index in range(len(weights)):
@@ -441,8 +516,11 @@ MOTIONS = 6
 def motion_of(filters: Any, weights: Any, motion: Any) -> None:
     """Write how the world moves, as the filters together have it; steps are means in the square."""
     own, common = filters.q_own.ravel(), filters.q_common.ravel()
+    motion[LEARNED] = 1.0 if len(weights) > 1 else 0.0
+    if weights[0] == 1.0:  # nothing moves
+        motion[STILL] = 1.0
+        return
     motion[STEP], motion[COMMON_STEP] = math.sqrt((weights * own**2).sum()), math.sqrt((weights * common**2).sum())
     motion[STILL] = (weights * ((own == 0.0) & (common == 0.0))).sum()
     below = ((own.reshape((1, -1)) < own.reshape((-1, 1))) * weights).sum(axis=1)
     motion[STEP_LOW], motion[STEP_HIGH] = (own * (below < 0.025)).max(), (own * (below < 0.975)).max()
-    motion[LEARNED] = 1.0 if len(weights) > 1 else 0.0

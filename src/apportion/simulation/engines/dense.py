@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from apportion._common.compiled import compiled, kernel
+from apportion._common.compiled import compiled, kernel, lent
 from apportion.model.sums import Floats, observe, powers_of
 from apportion.model.world import World, advance, best_value, outcome, shortfall, terms
 from apportion.policies.contract import Period, Policy, allocate
@@ -78,7 +78,7 @@ def play_block(
     The streams of `noise` are those of `own` unless they are `common` to several policies: one kind of argument
     either way, so that one machine code does for both.
     """
-    generators = Generators(own.generator, noise.generator, common)
+    generators, sums, record = Generators(own.generator, noise.generator, common), lent(state.sums), lent(policy)
     for run in range(len(own.seeds)):
         restart(own.generator, own.state, own.seeds[run])
         if common:
@@ -86,7 +86,7 @@ def play_block(
         reset(state, memory[run])
         for index in range(len(environment.state)):
             environment.state[index] = environment.initial_state[index]
-        play(policy, state.sums, memory[run], environment, schedule, generators, trace_of(traces, run))
+        play(record, sums, memory[run], environment, schedule, generators, trace_of(traces, run))
 
 
 class Dense:
