@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from apportion._common.compiled import kernel
-from apportion.model.response import best_shares
+from apportion._common.compiled import kernel, when_compiled
+from apportion.model.response import best_shares, best_splits
 from apportion.model.sums import Floats
 from apportion.policies.shared import share_by_weight
 
@@ -78,6 +78,15 @@ def mean_of_splits(means: Any, deviations: Any, c: float, normals: Any) -> Any:
     Normals belong to the rank of an arm by its mean, not to its number: the order in which arms are named is nothing
     that a split may depend on.
     """
+    order, ranks = np.argsort(-means, kind="mergesort"), np.arange(len(means))
+    spread = np.empty((normals.shape[1], len(means)))
+    spread[:, order] = (normals[ranks % len(normals)] * deviations[order, np.newaxis]).T
+    return best_splits(np.concatenate([means - spread, means + spread]), c).mean(axis=0)
+
+
+@when_compiled(mean_of_splits)
+def _mean_of_splits_by_loops(means: Any, deviations: Any, c: float, normals: Any) -> Any:
+    """`mean_of_splits`, draw by draw."""
     arms, pairs = len(means), normals.shape[1]
     order = np.argsort(-means, kind="mergesort")
     draw, split, total = np.empty(arms), np.empty(arms), np.zeros(arms)
