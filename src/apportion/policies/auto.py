@@ -78,8 +78,8 @@ class Auto(Policy):
     - From that it has means and variances of every arm, and divides or pools as `Recommended` would with them: by
       the odds where returns are proportional, else by the mean of the best splits for draws from what it believes.
       Between c − b = 0.5 and 0.6 it goes from dividing to pooling, so no split jumps.
-    - Where returns diminish and arms have curves of their own (caps, saturation), the split is that of the curves
-      that the last periods show (`apportion.inference.response_curves`).
+    - Where arms may have shapes of their own (caps, saturation), the split goes over to the one that is best for what
+      is expected of each amount, over the law and these shapes (`apportion.inference.response_curves`).
     - While c is in doubt a part of the budget, and some periods, are divided evenly where small shares tell little,
       and amounts vary a little where returns diminish: c is found out, or the part fades as 1/t.
     - Where it pools, every other arm gets the trace t^(−3/2)/K: amounts so far apart tell what the noise of small
@@ -87,7 +87,7 @@ class Auto(Policy):
     - `b`, `c` or `sigma` may be given: they are then not learned. `moving=False` says that the means stand still.
 
     What is known: nothing is proven beyond `Recommended`; docs/explanation/auto.md has what was measured. Where it
-    fails: with caps and much noise, curves are told from a common c after hundreds of periods only; jumps in means
+    fails: with caps and much noise, shapes are told from a common c after hundreds of periods only; jumps in means
     are noticed after some periods, not at once; with heavy tails c and b are found less surely than it says.
 
     >>> Auto()
