@@ -155,3 +155,11 @@ def test_damaged_state_is_refused_or_harmless(path):
             json.loads(allocator.to_json())
         except ap.ApportionError:
             pass
+
+
+def test_a_state_that_kept_fewer_periods_is_counted_again_from_its_tickets():
+    allocator = played(make(ap.Auto(), b=None), periods=60)
+    state = json.loads(allocator.to_json())
+    state["statistics"]["rows"] = state["statistics"]["rows"][-1:]
+    del state["statistics"]["kept"]
+    assert ap.Allocator.from_json(json.dumps(state)).to_json() == allocator.to_json()

@@ -173,6 +173,13 @@ def test_a_missing_zero_is_found_where_results_are_steady_enough():
     assert only(table(amounts, outcomes)).periods == (51,)
 
 
+def test_a_slip_among_results_without_noise_is_found():
+    amounts, _ = campaign(6)
+    outcomes = 0.5 * amounts
+    outcomes[50, 2] *= 100
+    assert only(table(amounts, outcomes)).periods == (51,)
+
+
 def test_returns_that_jump_for_good_are_no_slips():
     factors = np.ones((120, 5))
     factors[60:, 1] = 8.0

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from apportion._common import validation
 from apportion.inference.knowledge import Knowledge
-from apportion.inference.learner import FIT, Learning
+from apportion.inference.learner import FIT, KEPT_PERIODS, Learning
 from apportion.inference.past import LearnedPast
 from apportion.model import trimmed_mean
 from apportion.policies import Policy
@@ -73,9 +73,14 @@ def past_from_dict(state: dict[str, Any]) -> Past:
 
 
 def is_outdated(state: dict[str, Any]) -> bool:
-    """Whether these were written for a policy that learned b and one σ, at c = 1: sums that say too little by now."""
+    """Whether these were written for a policy that learned less: they say too little by now.
+
+    Of b and one σ, at c = 1, or of fewer of the last periods.
+    """
     one = state["groups"][0] if state.get("groups") else state
-    return isinstance(one.get("b"), list) and "c" not in one and "learned" not in one
+    if "learned" in one:
+        return one.get("kept") != KEPT_PERIODS
+    return isinstance(one.get("b"), list) and "c" not in one
 
 
 def exponents_of(past: Past) -> tuple[float | None, float | None]:

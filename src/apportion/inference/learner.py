@@ -19,6 +19,8 @@ from apportion.model.sums import MANY_ARMS, Floats, Grid, GridSums, Powers, obse
 # tenth larger.
 RECENT_PERIODS = 256
 LONGEST_INTERVAL = 512
+# So many before a fit are kept, for the shapes of arms; states that say another number are counted again.
+KEPT_PERIODS = RECENT_PERIODS + LONGEST_INTERVAL
 _LONGEST_WAIT = 30
 _MOST_RECENT_NUMBERS = 2_000_000
 _FEWEST_RECENT = 8

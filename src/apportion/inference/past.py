@@ -14,6 +14,7 @@ from apportion.inference.knowledge import Knowledge, catch_up, known_by
 from apportion.inference.learner import (
     DONE,
     FIT,
+    KEPT_PERIODS,
     NEXT,
     PRESENT,
     Learner,
@@ -238,18 +239,19 @@ class LearnedPast:
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: the exact sums, and the outcomes of the last periods; what was learned follows."""
         first = max(1, self._settled + 1 - shape_periods(self.arms))
-        rows = [
-            {
-                "period": period,
-                "amounts": self._row(period)[0].tolist(),
-                "outcomes": [None if math.isnan(value) else value for value in self._row(period)[1].tolist()],
-            }
-            for period in range(first, self.period + 1)
-            if not np.isnan(self._row(period)[1]).all()
-        ]
+        rows: list[dict[str, Any]] = []
+        before: Any = None
+        for period in range(first, self.period + 1):
+            amounts, outcomes = (values.tolist() for values in self._row(period))
+            if not all(map(math.isnan, outcomes)):
+                spent = {} if amounts == before else {"amounts": amounts}  # as in the row before
+                came = [None if math.isnan(value) else value for value in outcomes]
+                rows.append({"period": period, **spent, "outcomes": came})
+                before = amounts
         kind = {"c": self.kind.grid.c, "b": self.kind.grid.b, "moving": self.kind.moving, "sigma": self.kind.sigma}
         sums = self._sums.in_order().to_dict()
-        return {"learned": kind, "period": self.period, "settled": self._settled, "sums": sums, "rows": rows}
+        kept = {"learned": kind, "kept": KEPT_PERIODS, "period": self.period, "settled": self._settled}
+        return {**kept, "sums": sums, "rows": rows}
 
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> Self:
@@ -262,10 +264,12 @@ class LearnedPast:
         restored._settled = validation.whole("settled", state["settled"], low=0, high=restored.period)
         restored._sums, restored._spent = sums, sums.spent.copy()
         restored._learner.clock[FIT] = _NEVER
+        before: Any = None
         for row in state["rows"]:
+            before = row.get("amounts", before)
             period = validation.whole("period", row["period"], low=1, high=restored.period)
             amounts, outcomes = restored._row(period)
-            amounts[:] = row["amounts"]
+            amounts[:] = before
             outcomes[:] = np.array(row["outcomes"], dtype=np.float64)
             if not (np.isfinite(amounts) & (amounts >= 0.0)).all() or np.isinf(outcomes).any():
                 raise IncompatibleState("The saved state is damaged: it has outcomes that cannot be.")

@@ -26,6 +26,7 @@ _ALONE_DEVIATIONS = 4.0  # of an amount that is alone: it bends the law that it 
 # The median absolute deviation of few rows is uncertain: with n rows it takes 1 + this/n times as much.
 _FEW = 12.0
 _GAUSSIAN = 1.4826  # σ over the median absolute deviation
+_LEAST_NOISE = 1e-3  # of what is usual: results that fit the law to the last digit have slips, too
 _NEIGHBOURS = 5  # on each side
 _NEAR = math.log(3.0)
 _ALONE = 2.0  # times the largest other amount
@@ -85,6 +86,7 @@ def _against_law(table: Observations, found: Estimate) -> list[Slip]:
         mean = _weighted_median(y / level, np.square(level / base))
         rest = (y - mean * level) / base
         scale = _GAUSSIAN * float(np.median(np.abs(rest)))
+        scale = max(scale, _LEAST_NOISE * abs(mean) * float(np.median(level / base)))
         if not scale > 0.0:
             continue
         deviations = np.abs(rest) / (scale * (1 + _FEW / len(rows)))
