@@ -25,8 +25,8 @@ _DRAWS, _LEAST_DRAWS = 4096, 256
 # No more numbers than this are drawn in all: with 10,000 arms 4,096 draws of each take six seconds.
 _MOST_NUMBERS = 1 << 22
 # A split that costs this part of what an even one costs may be a test, which the periods after it are not: the usual
-# cost is the middle one of so many splits.
-_MAY_BE_A_TEST, _LOOKED_AT = 0.1, 5
+# cost is the middle one of so many splits. In the first periods every split is one, and there is no usual one.
+_MAY_BE_A_TEST, _LOOKED_AT, _FIRST_PERIODS = 0.1, 5, 3
 
 
 def cost_of_doubt(state: CampaignState, beliefs: Beliefs) -> float:
@@ -49,7 +49,8 @@ def cost_of_doubt(state: CampaignState, beliefs: Beliefs) -> float:
     allowed = _best_allowed(state, beliefs, decision)
     even = dict.fromkeys(decision.arms, decision.budget / len(decision.arms))
     cost, of_even = _expected_regrets(beliefs, [_amounts(decision), even], allowed)
-    if not own.learns or len(beliefs) > MANY_ARMS or not cost > _MAY_BE_A_TEST * of_even:
+    settled = own.learns and own.period > _FIRST_PERIODS and len(beliefs) <= MANY_ARMS
+    if not (settled and cost > _MAY_BE_A_TEST * of_even):
         return cost
     later = _later(state, beliefs, decision, _LOOKED_AT - 1)
     return statistics.median([cost, *_expected_regrets(beliefs, list(map(_amounts, later)), allowed)])
