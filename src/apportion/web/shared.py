@@ -69,9 +69,9 @@ def open_campaign(request: Request, name: str, head: Head | None = None) -> Camp
     whoever may use this one may not use that. With its `head`, which says which one it is, the database need not be
     asked.
     """
-    if head is not None:
-        return Campaign(store_of(request.app), head.campaign, name)
-    return Campaign.open(name, db_of(request))
+    store = store_of(request.app)
+    found = store.find_campaign(name) if head is None else head.campaign
+    return Campaign.open(name, db_of(request)) if found is None else Campaign(store, found, name)
 
 
 def remembered() -> Recent[str, Any]:
