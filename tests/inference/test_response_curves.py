@@ -7,6 +7,7 @@ import pytest
 
 import apportion as ap
 from apportion._common.compiled import compiled
+from apportion.inference.learned import Learned
 from apportion.inference.learning import common_laws
 from apportion.inference.response_curves import (
     believed,
@@ -120,3 +121,10 @@ def test_products_by_loops():
     rng = np.random.default_rng(6)
     rows, others = rng.normal(size=(3, 7)), rng.normal(size=(4, 7))
     assert compiled(products)(rows, others) == pytest.approx(rows @ others.T)
+
+
+def test_shapes_are_spoken_of_only_where_they_are_more_probable_than_not():
+    half = Learned(0.5, 0.3, 0.7, 1.0, 0.5, curved=believed(math.log(0.4 / 0.6)))
+    assert 0.0 < half.curved < 1.0
+    assert half.returns == ()
+    assert "seem to level off" in half._replace(curved=believed(math.log(0.6 / 0.39))).sentence

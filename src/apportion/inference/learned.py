@@ -32,7 +32,8 @@ class Learned(NamedTuple):
     - `half_life`: periods until an outcome counts half (`half_life_low` to `half_life_high`); None where nothing
       fades. `common`: the relative step of a period that all arms have in common, `own`: that each takes alone.
       `still`: the probability that nothing moves; `learns_motion` says whether that is looked for.
-    - `curved`: from 0 to 1, how far each arm levels off in a way of its own (`inference.response_curves`).
+    - `curved`: from 0 to 1, how far the split follows shapes of the arms' own (`inference.response_curves`); 1 where
+      they are more probable than not.
 
     What was given has no width; `sigma_given` says the same of σ.
     """
@@ -109,7 +110,7 @@ ago counts half.'
     @property
     def returns(self) -> tuple[str, ...]:
         """Whether returns diminish, in words; nothing where they are proportional."""
-        own = ("Each arm levels off at an amount of its own, which the split follows.",) * (self.curved >= 0.5)
+        own = ("Arms seem to level off at amounts of their own, which the split follows.",) * (self.curved >= 1.0)
         if math.isnan(self.sigma) or self.c == 1.0 or self.proportional >= _SAID_BELOW:
             return own
         twice = f"twice the amount brings about {2.0**self.c:.1f} times as much"

@@ -32,7 +32,7 @@ _FIRST_CAP, _LOG_CAP_STEP, _MOST_CAPS = 0.5, 0.25, 20
 _SCALES = np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0])
 # How probable it is that an arm has the shape of the law, a cap, or saturates, where arms have shapes.
 _AS_THE_LAW, _HAS_A_CAP, _SATURATES = 0.4, 0.4, 0.2
-# The law has this advantage in the log-likelihood, and log(1 + t/200) of the other more.
+# The law has this advantage in the log-likelihood, and the second number times log(1 + t/third) more after t periods.
 _LAW_ADVANTAGE, _GROWTH, _PERIODS_OF_GROWTH = 1.0, 1.5, 50.0
 # The scales differ at least by this part of them.
 _LEAST_SPREAD = 0.3
