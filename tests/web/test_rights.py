@@ -178,32 +178,48 @@ def test_the_commands_of_rights(sqlite):
     assert Tokens(sqlite).list()[0].rights == {}
 
 
-def test_a_name_that_another_campaign_has_now_leads_to_that_one(sqlite, client_of):
+def test_a_name_that_another_campaign_has_now_leads_to_that_one(db, client_of):
     """Whoever renamed the first did it elsewhere: in another worker, or on the command line."""
-    first = ap.Campaign.create("ads", ("a", "b"), budget=10, b=0.75, sigma=1, seed=1, db=sqlite)
-    tokens = Tokens(sqlite)
-    app = create_app(sqlite, access=Access(True, None))
+    first = ap.Campaign.create("ads", ("a", "b"), budget=10, b=0.75, sigma=1, seed=1, db=db)
+    tokens = Tokens(db)
+    app = create_app(db, access=Access(True, None))
     manager = client_of(app, Authorization=f"Bearer {tokens.create('manager')}")
     assert manager.get(ADS).json()["settings"]["budget"] == 10  # it is held ready by its name
+    assert manager.post(f"{ADS}/splits").status_code == 201  # and remembered by it
     first.rename("private")
-    ap.Campaign.create("ads", ("c", "d"), budget=20, b=0.75, sigma=1, seed=1, db=sqlite)
+    ap.Campaign.create("ads", ("c", "d"), budget=20, b=0.75, sigma=1, seed=1, db=db)
     secret = tokens.create("guest", scope="none")
     tokens.grant("guest", "ads", "record")
     guest = client_of(app, Authorization=f"Bearer {secret}")
     assert guest.get(f"{ADS}/events").json()["events"][0]["payload"]["options"]["arms"] == ["c", "d"]
     assert {arm["arm"] for arm in guest.post(f"{ADS}/splits").json()["arms"]} == {"c", "d"}
-    assert first.period == 0
+    assert guest.post(f"{ADS}/splits/1/outcomes", json={"outcomes": {"c": 1, "d": 2}}).json()["open_tickets"] == 0
+    assert (first.period, first.open_tickets) == (1, (1,))
 
 
-def test_a_name_whose_campaign_was_deleted_elsewhere_leads_to_the_new_one(sqlite, client_of):
-    first = ap.Campaign.create("ads", ("a", "b"), budget=10, b=0.75, sigma=1, seed=1, db=sqlite)
-    client = client_of(create_app(sqlite))
-    assert client.get(ADS).status_code == 200
-    other = ap.Campaign(Store(database_url(sqlite)), first.transactions.campaign, "ads")  # as in another process
+def test_a_write_by_a_name_that_no_campaign_has_any_more_changes_nothing(db, client_of):
+    first = ap.Campaign.create("ads", ("a", "b"), budget=10, b=0.75, sigma=1, seed=1, db=db)
+    client = client_of(create_app(db))
+    assert client.post(f"{ADS}/splits").status_code == 201
+    first.rename("private")
+    refused = client.post(f"{ADS}/splits")
+    assert (refused.status_code, first.period) == (404, 1)
+    assert "Campaign 'ads' is not known; there are: private." in refused.text
+    first.rename("ads")
+    assert client.post(f"{ADS}/splits").json()["ticket"] == 2
+
+
+def test_a_name_whose_campaign_was_deleted_elsewhere_leads_to_the_new_one(db, client_of):
+    first = ap.Campaign.create("ads", ("a", "b"), budget=10, b=0.75, sigma=1, seed=1, db=db)
+    client = client_of(create_app(db))
+    assert client.post(f"{ADS}/splits").status_code == 201
+    other = ap.Campaign(Store(database_url(db)), first.transactions.campaign, "ads")  # as in another process
     other.delete(confirm="ads")
     assert client.get(ADS).status_code == 404
-    ap.Campaign.create("ads", ("c", "d"), budget=20, b=0.75, sigma=1, seed=1, db=sqlite)
+    assert client.post(f"{ADS}/splits").status_code == 404
+    ap.Campaign.create("ads", ("c", "d"), budget=20, b=0.75, sigma=1, seed=1, db=db)
     assert client.get(ADS).json()["settings"]["budget"] == 20
+    assert client.post(f"{ADS}/splits").json()["budget"] == 20
 
 
 @pytest.mark.parametrize(("granted", "goes_on"), [("read", False), ("record", False), (None, False), ("", True)])

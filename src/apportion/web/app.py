@@ -62,6 +62,7 @@ def create_app(
     )
     app.state.openid = None if provider is None else OpenID(provider)
     app.state.summaries = remembered()
+    app.state.known = remembered()  # which campaign had a name last
     app.state.rows = remembered()
     app.state.changes = Changes()
     app.state.heavy_reads = WeakKeyDictionary()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from apportion.campaigns.plain_data import plain
 from apportion.campaigns.storage.address import database_url
 from apportion.campaigns.storage.session import Head
 from apportion.campaigns.storage.store import Store
+from apportion.errors import UnknownName
 
 __all__ = [
     "CACHED",
@@ -32,6 +34,7 @@ __all__ = [
     "tagged",
     "unchanged",
     "versions",
+    "writing_campaign",
 ]
 
 # A browser may cache a response, but asks each time whether it still holds.
@@ -69,9 +72,39 @@ def open_campaign(request: Request, name: str, head: Head | None = None) -> Camp
     whoever may use this one may not use that. With its `head`, which says which one it is, the database need not be
     asked.
     """
-    store = store_of(request.app)
-    found = store.find_campaign(name) if head is None else head.campaign
-    return Campaign.open(name, db_of(request)) if found is None else Campaign(store, found, name)
+    return Campaign.open(name, db_of(request)) if head is None else _campaign(request, head.campaign, name)
+
+
+@contextmanager
+def writing_campaign(request: Request, name: str) -> Iterator[Campaign]:
+    """The campaign that has this name now, to oneself: what several verbs write is kept at the end, or nothing is.
+
+    Which one had the name last is remembered; the write, which sees all that happened to it, tells whether it still
+    has. So a write of a split or a result asks the database nothing that it would not ask anyhow.
+    """
+    known: Recent[str, int] = request.app.state.known
+    identity = known.get(name)
+    while True:
+        with ExitStack() as stack:
+            if identity is None:
+                campaign = open_campaign(request, name)
+            else:
+                campaign = _campaign(request, identity, name)
+            try:
+                stack.enter_context(campaign.together())
+            except UnknownName:  # it was deleted
+                if identity is None:
+                    raise
+            else:
+                if campaign.name == name:
+                    known.put(name, campaign.transactions.campaign)
+                    yield campaign
+                    return
+        identity = None
+
+
+def _campaign(request: Request, identity: int, name: str) -> Campaign:
+    return Campaign(store_of(request.app), identity, name)
 
 
 def remembered() -> Recent[str, Any]:

@@ -41,8 +41,6 @@ LOOK_UP_ATTEMPTS, LOOK_UP_SECONDS = 5, 0.2
 MOST_SHARED = 1000
 """So many campaigns of a database are held in memory."""
 
-_ID_OF_NAME = "SELECT id FROM campaigns WHERE name = ?"
-
 LANES = 64
 """In so many lines writers of one process queue for a PostgreSQL server, by campaign; for a file in one."""
 
@@ -102,23 +100,6 @@ class Store:
             connection = engine_for(self.url).connect()
             with connection:
                 yield Session(connection)
-
-    def find_campaign(self, name: str) -> int | None:
-        """A campaign's id now; None where there is none of that name.
-
-        A service asks at every request. Of a file it asks by one statement outside of any transaction: each statement
-        more makes a thread wait once more for the interpreter, and a fifth of all round trips were lost that way.
-        """
-        if self.is_file:
-            with contextlib.suppress(sqlite3.Error), explained_errors(self.url):
-                connection = engine_for(self.url).raw_connection()
-                try:
-                    found = connection.cursor().execute(_ID_OF_NAME, (name,)).fetchone()
-                finally:
-                    connection.close()
-                return None if found is None else int(found[0])
-        with self.reading() as session:  # which says what is wrong, where anything is
-            return session.find_campaign(name)
 
     @contextmanager
     def writing(self, campaign: int | None = None) -> Iterator[GroupedSession]:

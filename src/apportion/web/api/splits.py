@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
@@ -14,7 +13,7 @@ from apportion.campaigns.plain_data import split_content
 from apportion.web.api import requests, responses
 from apportion.web.api.describe import PREFIX, Key, Name, Ticket, read, route
 from apportion.web.guard.users import Reader, Recorder
-from apportion.web.shared import json_response, open_campaign, tagged
+from apportion.web.shared import json_response, open_campaign, tagged, writing_campaign
 
 router = APIRouter(prefix=f"{PREFIX}/campaigns/{{name}}", tags=["splits"])
 
@@ -24,8 +23,7 @@ def split(
     request: Request, name: Name, user: Recorder, body: requests.AskSplit | None = None, key: Key = None
 ) -> Any:
     """Split the campaign's budget, or another that is given here. Earlier tickets may be open."""
-    campaign = open_campaign(request, name)
-    with campaign.together():  # the unit of the same moment, without another look at the database
+    with writing_campaign(request, name) as campaign:  # the unit of the same moment, without another look for it
         given = campaign.split(key=key) if body is None else campaign.split(body.budget, date=body.date, key=key)
         unit = campaign.unit
     where = f"{PREFIX}/campaigns/{quote(name, safe='')}/splits/{given.ticket}"
@@ -47,9 +45,12 @@ def record(
 
     Totals so far are `provisional`: what is recorded next replaces them, and the ticket stays open until it is final.
     """
-    campaign = open_campaign(request, name)
-    verb = functools.partial(campaign.record, provisional=body.provisional)
-    return _recorded(campaign, ticket, lambda: _told(verb, ticket, body, key))
+
+    def told(campaign: Campaign) -> None:
+        given = body.outcomes, body.amounts
+        campaign.record(ticket, *given, provisional=body.provisional, confirm=body.confirm, key=key)
+
+    return _recorded(request, name, ticket, told)
 
 
 @route(router.patch, "/splits/{ticket}/outcomes", "Correct outcomes", responses.Recorded, "Corrected.")
@@ -57,32 +58,29 @@ def amend(
     request: Request, name: Name, ticket: Ticket, body: requests.Outcomes, user: Recorder, key: Key = None
 ) -> Any:
     """Correct outcomes that were recorded, or the amounts they came from. The old values stay in the history."""
-    campaign = open_campaign(request, name)
-    return _recorded(campaign, ticket, lambda: _told(campaign.amend, ticket, body, key))
+
+    def told(campaign: Campaign) -> None:
+        campaign.amend(ticket, body.outcomes, body.amounts, confirm=body.confirm, key=key)
+
+    return _recorded(request, name, ticket, told)
 
 
 @route(router.post, "/splits/{ticket}/cancel", "Cancel a split", responses.Recorded, "It was taken back.")
 def cancel(request: Request, name: Name, ticket: Ticket, user: Recorder, key: Key = None) -> Any:
     """Take a split back that was not spent. Its number stays taken, and the log keeps it."""
-    campaign = open_campaign(request, name)
-    return _recorded(campaign, ticket, lambda: campaign.cancel(ticket, key=key))
+    return _recorded(request, name, ticket, lambda campaign: campaign.cancel(ticket, key=key))
 
 
 @route(router.post, "/splits/{ticket}/close", "Close a split", responses.Recorded, "Nothing more is expected.")
 def close(request: Request, name: Name, ticket: Ticket, user: Recorder, key: Key = None) -> Any:
     """No result will come for what is still open of a ticket; its provisional totals are final, then."""
-    campaign = open_campaign(request, name)
-    return _recorded(campaign, ticket, lambda: campaign.close(ticket, key=key))
+    return _recorded(request, name, ticket, lambda campaign: campaign.close(ticket, key=key))
 
 
-def _told(verb: Callable[..., None], ticket: int, body: requests.Outcomes, key: str | None) -> None:
-    verb(ticket, body.outcomes, body.amounts, confirm=body.confirm, key=key)
-
-
-def _recorded(campaign: Campaign, ticket: int, write: Callable[[], Any]) -> Response:
+def _recorded(request: Request, name: str, ticket: int, write: Callable[[Campaign], Any]) -> Response:
     """Do a write; the answer is the ticket at the same moment."""
-    with campaign.together():
-        write()
+    with writing_campaign(request, name) as campaign:
+        write(campaign)
         tickets = campaign.open_tickets
     row = {"campaign": campaign.name, "ticket": ticket, "open": ticket in tickets, "open_tickets": len(tickets)}
     return json_response(row)
