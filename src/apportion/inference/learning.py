@@ -47,6 +47,8 @@ POOLED_OUTCOMES = 3.0
 _MOST_ARMS = 2000
 # A log density this far above the largest on the grid comes from the cubic alone; more would overflow.
 _HIGHEST_RISE = 50.0
+# One this far below it counts for nothing, and its exponential need not be taken.
+_LOWEST_FALL = -100.0
 _LARGEST_HEIGHT = 1e12
 # Between fewer exponents than this nothing is interpolated.
 _FEWEST_REFINED = 4
@@ -298,8 +300,10 @@ def _posterior_by_loops(height: Any, c: Any, refine_b: Any) -> Any:
         for column in range(columns):
             value = posterior[row, column] - largest
             end = columns > 1 and (column == 0 or column == columns - 1)
-            posterior[row, column] = part * (0.5 if end else 1.0) * math.exp(min(value, _HIGHEST_RISE))
-            total += posterior[row, column]
+            posterior[row, column] = 0.0
+            if value > _LOWEST_FALL:
+                posterior[row, column] = part * (0.5 if end else 1.0) * math.exp(min(value, _HIGHEST_RISE))
+                total += posterior[row, column]
     for row in range(rows):
         for column in range(columns):
             posterior[row, column] /= total

@@ -273,6 +273,7 @@ def _take_in_by_loops(filters: Any, response: Any, noise: Any, outcomes: Any, co
     periods = len(outcomes)
     present, taken, fresh = np.empty((periods, arms)), np.empty((periods, arms)), np.zeros((periods, arms))
     number, new, outcome = np.zeros(periods), np.zeros(periods), np.zeros((periods, arms))
+    came, scores = np.zeros(periods), np.empty((periods, arms))
     for period in range(periods):
         for arm in range(arms):
             number[period] += known[arm]
@@ -284,6 +285,8 @@ def _take_in_by_loops(filters: Any, response: Any, noise: Any, outcomes: Any, co
                 new[period] += fresh[period, arm]
                 known[arm] = 1.0
             seen[arm] = fade * seen[arm] + taken[period, arm]
+            came[period] += taken[period, arm]
+            scores[period, arm] = taken[period, arm] * scored[arm]
     mean, own, common, misfit = np.empty(arms), np.empty(arms), np.zeros(arms), np.empty(arms)
     spread, inverse, error, kept = np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms)
     for index in range(size):
@@ -352,12 +355,11 @@ def _take_in_by_loops(filters: Any, response: Any, noise: Any, outcomes: Any, co
                 square = error[arm] * error[arm] * inverse[arm]
                 misfit[arm] = fade * misfit[arm] + min(square, _LARGEST_MISFIT)
                 error[arm] = square
-            wrong, came = 0.0, 0.0
+            wrong = 0.0
             for arm in range(arms):
                 wrong += min(error[arm], _LARGEST_MISFIT)
-                came += taken[period, arm]
                 # Products, of which one logarithm is taken when they grow large or small.
-                if taken[period, arm] * scored[arm] > 0.0:
+                if scores[period, arm] > 0.0:
                     product *= 1.0 + error[arm] * (1.0 / _DEGREES)
                     width *= inverse[arm]
                 if not (1e-100 < width < 1e100 and product < 1e40):
@@ -368,7 +370,7 @@ def _take_in_by_loops(filters: Any, response: Any, noise: Any, outcomes: Any, co
             score[index] = fade * score[index] - 0.5 * surprise
             whole[index, 0] -= 0.5 * surprise
             whole[index, 1] += wrong
-            whole[index, 2] += came
+            whole[index, 2] += came[period]
             if new[period] > 0.0:
                 for arm in range(arms):
                     if fresh[period, arm] > 0.0:

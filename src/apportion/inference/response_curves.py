@@ -64,16 +64,11 @@ def fit_curves(
     aim[:] = 0.0
     if arms > _MOST_ARMS or arms < 2:
         return -math.inf, -math.inf
-    top, total, periods, recent = 0.0, 0.0, 0, np.zeros(arms)
-    for period in range(first, last + 1):
-        row = period % rows
-        known = amounts[row] * ~np.isnan(outcomes[row])
-        spent = known.sum()
-        total += spent
-        periods += 1 if spent > 0.0 else 0
-        top = max(top, known.max())
-        if period > last - _PERIODS_BEFORE:
-            recent += amounts[row]
+    read = np.arange(first, last + 1) % rows
+    known = np.where(np.isnan(outcomes[read]), 0.0, amounts[read])
+    spent = known.sum(axis=1)
+    total, periods, top = spent.sum(), np.count_nonzero(spent), known.max()
+    recent = amounts[read[-_PERIODS_BEFORE:]].sum(axis=0)
     if periods < _FEWEST_PERIODS:
         return -math.inf, -math.inf
     budget = total / periods
@@ -190,10 +185,12 @@ def products(rows: Any, others: Any) -> Any:
 @when_compiled(products)
 def _products_by_loops(rows: Any, others: Any) -> Any:
     found = np.zeros((len(rows), len(others)))
-    for row in range(len(rows)):
-        for other in range(len(others)):
-            for each in range(rows.shape[1]):
-                found[row, other] += rows[row, each] * others[other, each]
+    for other in range(len(others)):
+        for each in range(rows.shape[1]):
+            factor = others[other, each]
+            if factor != 0.0:  # of most classes there are no amounts
+                for row in range(len(rows)):
+                    found[row, other] += rows[row, each] * factor
     return found
 
 
@@ -244,24 +241,29 @@ def _classify_by_loops(
     """`classify`, outcome by outcome."""
     rows, arms = amounts.shape
     log_top, part = math.log(top), fade ** (last - first + 1)
+    # Of the last amount of each arm, which is mostly that of the next period too: its class, (σ·A^b)² and A^c.
+    known, place, spread, power = np.zeros(arms), np.zeros(arms, np.int64), np.empty(arms), np.empty(arms)
     for period in range(first, last + 1):
         row, part = period % rows, part / fade
         for arm in range(arms):
             amount, outcome = amounts[row, arm], outcomes[row, arm]
             if amount > 0.0 and not math.isnan(outcome):
-                log = math.log(amount)
-                each = int(_CLASSES - 0.5 - (log_top - log) / _LOG_WIDTH)
-                each = min(max(each, 0), _CLASSES - 1)
-                variance = sigma[arm] * sigma[arm] * math.exp(2.0 * b * log) + _SMALLEST
+                if amount != known[arm]:
+                    log, known[arm] = math.log(amount), amount
+                    each = int(_CLASSES - 0.5 - (log_top - log) / _LOG_WIDTH)
+                    place[arm] = min(max(each, 0), _CLASSES - 1)
+                    spread[arm] = sigma[arm] * sigma[arm] * math.exp(2.0 * b * log) + _SMALLEST
+                    power[arm] = math.exp(c * log)
+                each, variance, response = place[arm], spread[arm], power[arm]
                 if counts:
                     variance = max(variance, abs(outcome) + 1.0)
-                response = math.exp(c * log)
+                weight = 1.0 / variance
                 for index in range(2):
-                    weight = (part if index == 1 else 1.0) / variance
                     tables[index, 0, arm, each] += weight * response * response
                     tables[index, 1, arm, each] += weight * response * outcome
                     rest[index, 0, arm] += weight * outcome * outcome
                     rest[index, 1, arm] += weight * variance
+                    weight *= part
 
 
 @kernel

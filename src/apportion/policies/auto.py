@@ -43,9 +43,9 @@ _DIVIDES_UP_TO, _POOLS_FROM = 0.5, 0.6
 _LEAST_DIVIDING_B = 0.5 + 1e-9
 # In a world that stands still a split is kept, after the first periods, from one period to the next but for so many
 # times in every e-fold of time: what is known has hardly changed. Whether it still stands still is looked up after so
-# many periods.
+# many periods, and later so many times in every e-fold.
 _ALWAYS_ANEW, _SPLITS_PER_EFOLD = 50, 30.0
-_STILL_ENOUGH, _LOOKED_UP = 0.9, 8
+_STILL_ENOUGH, _LOOKED_UP, _LOOKS_PER_EFOLD = 0.9, 8, 64.0
 # While c is in doubt this part of the budget is divided evenly where it would be pooled, and all of it in this part
 # of that part of the periods: small amounts tell a bent law, and even ones a cap. It is in doubt while P(c = 1) is
 # not above the first of the two below, less so up to the second, and never quite sure; after so many periods the part
@@ -131,7 +131,7 @@ class Auto(Policy):
 
     def allocate(self: Any, period: Any, sums: Any, memory: Any, rng: Any, shares: Any) -> None:
         """Learn, then pool or divide; or make the split of the last period again."""
-        if period.number % _LOOKED_UP > 0 and keeps(period.number, memory):
+        if not looks_up(period.number) and keeps(period.number, memory):
             expect(sums, period.number)
             for arm in range(len(shares)):
                 shares[arm] = memory[arm]
@@ -270,7 +270,19 @@ def divided_in_doubt(proportional: float, b: float, number: int) -> float:
 @kernel
 def probes(number: int) -> bool:
     """Whether this period looks at amounts nearer to the even split; in every e-fold of time there are three."""
-    return number > _FIRST_PROBE and int(_PROBES * math.log(number)) != int(_PROBES * math.log(number - 1))
+    return number > _FIRST_PROBE and recurs(number, _PROBES)
+
+
+@kernel
+def looks_up(number: int) -> bool:
+    """Whether it is looked up in this period whether the world still stands still."""
+    return number % _LOOKED_UP == 0 if number < _LOOKED_UP * _LOOKS_PER_EFOLD else recurs(number, _LOOKS_PER_EFOLD)
+
+
+@kernel
+def recurs(number: int, rate: float) -> bool:
+    """Whether this period is one of `rate` in every e-fold of time."""
+    return int(rate * math.log(number)) != int(rate * math.log(number - 1))
 
 
 @kernel
@@ -302,8 +314,7 @@ def vary(weights: Any, proportional: float, curved: float, number: int) -> None:
 @kernel
 def keeps(number: int, memory: Any) -> bool:
     """Whether the split of the last period, which is in `memory`, is made again; all 0 there: it is not."""
-    rate = _SPLITS_PER_EFOLD
-    if number <= _ALWAYS_ANEW or int(rate * math.log(number)) != int(rate * math.log(number - 1)) or probes(number):
+    if number <= _ALWAYS_ANEW or recurs(number, _SPLITS_PER_EFOLD) or probes(number):
         return False
     total = 0.0
     for arm in range(len(memory)):
