@@ -52,7 +52,7 @@ def client(name, url, rounds):
             write(f"split {split.ticket}")
             for arm in ARMS:
                 if split.amounts[arm] > 0:
-                    campaign.record(split.ticket, {arm: float(split.ticket)})
+                    campaign.record(split.ticket, {arm: outcome_of(split.ticket)})
                     write(f"record {split.ticket} {arm}")
 
     return work
@@ -62,6 +62,11 @@ def fresh(name, url):
     ap.Campaign.create(name, ARMS, budget=100, b=0.75, sigma=5.0, db=url, seed=1)
 
 
+def outcome_of(ticket):
+    """Another one for each ticket, and none ten times off the others, which would have to be confirmed."""
+    return 1000.0 + ticket
+
+
 def recorded_in(name, url):
     """How often each outcome was recorded, and the tickets."""
     events = ap.Campaign.open(name, db=url).events()
@@ -69,7 +74,7 @@ def recorded_in(name, url):
     for event in events:
         if event.kind == "outcome":
             for arm, value in event.payload["outcomes"].items():
-                assert value == float(event.ticket)
+                assert value == outcome_of(event.ticket)
                 counts[event.ticket, arm] = counts.get((event.ticket, arm), 0) + 1
     return counts, [event.ticket for event in events if event.kind == "split"]
 
@@ -105,7 +110,7 @@ def kills(url, count):
         found = campaign.check()
         broken += not (found.ok and found.exact)
         after = campaign.split()
-        campaign.record(after.ticket, {"a": float(after.ticket)})
+        campaign.record(after.ticket, {"a": outcome_of(after.ticket)})
     return {"kills": count, "acknowledged": acknowledged, "lost": lost, "doubled": doubled, "broken": broken}
 
 
@@ -204,11 +209,11 @@ def interrupts(url, count):
                 split = campaign.split()
                 acknowledged.append((split.ticket, None))
                 first, *rest = (arm for arm in ARMS if split.amounts[arm] > 0)
-                campaign.record(split.ticket, {first: float(split.ticket)})
+                campaign.record(split.ticket, {first: outcome_of(split.ticket)})
                 acknowledged.append((split.ticket, first))
                 with campaign.together():
                     for arm in rest:
-                        campaign.record(split.ticket, {arm: float(split.ticket)})
+                        campaign.record(split.ticket, {arm: outcome_of(split.ticket)})
                 acknowledged.extend((split.ticket, arm) for arm in rest)
         except KeyboardInterrupt:
             pass

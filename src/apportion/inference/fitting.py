@@ -9,12 +9,21 @@
 """
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from apportion._common.compiled import kernel, large_kernel, when_compiled
-from apportion.inference.learner import FIT, NEXT, longest_interval, next_fit, recent_periods, shape_periods
+from apportion.inference.learner import (
+    CALM,
+    FIT,
+    NEXT,
+    followed,
+    longest_interval,
+    next_fit,
+    recent_periods,
+    shape_periods,
+)
 from apportion.inference.learning import CURVED, POOLED_OUTCOMES, B, C, common_law, fit_law, read_off, summarise
 from apportion.inference.movement import (
     SCORE_HALF_LIFE,
@@ -45,7 +54,23 @@ FADE = 0.5 ** (1.0 / SCORE_HALF_LIFE)
 _MUCH_LESS_KNOWN = 4.0
 # So many powers of amounts are worked out at once.
 _MOST_POWERS = 1_000_000
+# Where all else is behind the still world by so much in the log-likelihood, few filters are asked and followed.
+_CALM = 3.0
 _SMALLEST = 1e-300
+
+
+class Verdict(NamedTuple):
+    """What foresaw the last periods best, by its row in the bank, and how far movement, and caps, are ahead.
+
+    The first margin over the still world is that of lately, the second that over all of the last periods; `full` is
+    the row of the best cap, `ahead` its margin.
+    """
+
+    best: int
+    lately: float
+    ever: float
+    full: int
+    ahead: float
 
 
 @large_kernel
@@ -66,25 +91,11 @@ def fit_from_sums(learner: Any, period: int) -> None:
     fit_law(learner.grid, learner.given, law)
     means, variances = np.empty(arms), np.empty(arms)
     read_off(learner.grid, law[C], law[B], learner.given, means, variances, learner.sigma)
-    filters, first = learner.filters, max(period - recent, 0) + 1
-    size = len(filters.score)
-    filters.c[0, 0], filters.b[0, 0] = law[C], law[B]
-    learner.bank.c[:size, 0] = law[C]
-    learner.bank.b[:, 0] = law[B]
-    divided = len(learner.bank.score) > size and arms <= _MOST_ARMS
+    first = max(period - recent, 0) + 1
+    divided = len(learner.bank.score) > len(learner.filters.score) and arms <= _MOST_ARMS
     divided = divided and largest_part(learner.amounts, first, period) < _LARGEST_DIVIDED_PART
-    bank = learner.bank if divided else filters
-    begin(learner, bank)
-    run(learner, bank, first, period, FADE)
-    weights, lately, ever = compared(filters, period)
-    weights[0] -= max(ever - lately, 0.0)
-    best = int(np.argmax(weights))
-    full, ahead = -1, -math.inf
-    if divided:
-        winner, margin, full, ahead = best_rivals(bank, size, period)
-        best = winner if best == 0 and margin > 0.0 else best
-        ever = max(ever, margin)
-    q_common, q_own, misfit, seen = bank.q_common[best, 0], bank.q_own[best, 0], bank.misfit[best], bank.seen
+    best, lately, ever, full, ahead = survey(learner, divided, first, period)
+    filters, bank = followed(learner), learner.bank
     moves = lately > 0.0 or ever > 0.0
     counts = learner.grid.fractions.sum() == 0.0
     begun = first if moves else max(period - shape_periods(arms), 0) + 1
@@ -100,13 +111,76 @@ def fit_from_sums(learner: Any, period: int) -> None:
         fill_up_to(bank.cap[full, 0], bank.mean[full], learner.aim)
     if moves and not law[CURVED] > 0.0:
         if not learner.given[0] > 0.0:
-            correct_noise(learner.sigma, misfit, seen)
-        fit_moving_law(learner, q_common, q_own, first, period)
-        begin(learner, filters)
-        run(learner, filters, first, period, FADE)
+            correct_noise(learner.sigma, bank.misfit[best], bank.seen)
+        fit_moving_law(learner, bank.q_common[best, 0], bank.q_own[best, 0], first, period)
+        run_anew(learner, filters, first, period, FADE)
         still = learner.sigma.copy()
         read_off(learner.grid, law[C], law[B], still, means, variances, learner.sigma)
     set_still(filters, learner.grid.count, means, variances, recent)
+
+
+@kernel
+def survey(learner: Any, divided: bool, first: int, last: int) -> Verdict:
+    """Say which filters foresaw the last periods best, and whether it is calm: only a few are followed then.
+
+    Rivals are asked where the budget was `divided`. Where the few see nothing near, nothing that the others say can
+    matter. Here all run at once, as the number of periods is what takes time; compiled, the few run first.
+    """
+    filters, bank, watch, coarse = learner.filters, learner.bank, learner.watch, learner.coarse
+    look(learner, filters, bank, divided, first, last)
+    size = len((coarse if divided else watch).mean)
+    for name in ("mean", "own", "common", "score", "misfit", "whole"):
+        getattr(coarse, name)[:size] = getattr(bank, name)[learner.picked[:size]]
+    watch.known[:], watch.seen[:], watch.scored[:] = bank.known, bank.seen, bank.scored
+    take_law(watch, coarse, learner.law)
+    verdict = verdict_of(watch, coarse, divided, last)
+    learner.clock[CALM] = is_calm(verdict)
+    return verdict if learner.clock[CALM] else verdict_of(filters, bank, divided, last)
+
+
+@when_compiled(survey)
+def _survey_by_few_first(learner: Any, divided: bool, first: int, last: int) -> Verdict:
+    look(learner, learner.watch, learner.coarse, divided, first, last)
+    verdict = verdict_of(learner.watch, learner.coarse, divided, last)
+    learner.clock[CALM] = is_calm(verdict)
+    if not learner.clock[CALM]:
+        look(learner, learner.filters, learner.bank, divided, first, last)
+        verdict = verdict_of(learner.filters, learner.bank, divided, last)
+    return verdict
+
+
+@large_kernel
+def look(learner: Any, filters: Any, bank: Any, divided: bool, first: int, last: int) -> None:
+    """Let a bank of filters and rivals, or the filters alone, take in the last periods with the law as it is."""
+    take_law(filters, bank, learner.law)
+    run_anew(learner, bank if divided else filters, first, last, FADE)
+
+
+@kernel
+def take_law(filters: Any, bank: Any, law: Any) -> None:
+    """Give filters the exponents of the law; their rivals have their own c."""
+    filters.c[0, 0], filters.b[0, 0] = law[C], law[B]
+    bank.c[: len(filters.mean), 0] = law[C]
+    bank.b[:, 0] = law[B]
+
+
+@kernel
+def verdict_of(filters: Any, bank: Any, divided: bool, last: int) -> Verdict:
+    """What a bank says that took in the last periods."""
+    weights, lately, ever = compared(filters, last)
+    weights[0] -= max(ever - lately, 0.0)
+    best, full, ahead = int(np.argmax(weights)), -1, -math.inf
+    if divided:
+        winner, margin, full, ahead = best_rivals(bank, len(filters.mean), last)
+        best = winner if best == 0 and margin > 0.0 else best
+        ever = max(ever, margin)
+    return Verdict(best, lately, ever, full, ahead)
+
+
+@kernel
+def is_calm(verdict: Verdict) -> bool:
+    """Whether the world that stands still is far ahead of all others."""
+    return bool(max(verdict.lately, verdict.ever, verdict.ahead) < -_CALM)
 
 
 @large_kernel
@@ -208,10 +282,9 @@ def set_still(filters: Any, count: Any, means: Any, variances: Any, recent: int)
 def fit_moving_law(learner: Any, q_common: float, q_own: float, first: int, last: int) -> None:
     """c and b by the likelihood of one kind of movement over the last periods, and the noise that goes with them."""
     laws, law, sigma, before = learner.laws, learner.law, learner.sigma, learner.law[B]
-    begin(learner, laws)
     laws.q_common[:, 0] = q_common
     laws.q_own[:, 0] = q_own
-    run(learner, laws, first, last, 1.0)
+    run_anew(learner, laws, first, last, 1.0)
     height = laws.score.copy().reshape((len(learner.laws_c), len(learner.laws_b)))
     summarise(
         height,
@@ -274,6 +347,13 @@ def correct_noise(sigma: Any, misfit: Any, seen: Any) -> None:
     ratio = misfit.sum() / max(seen.sum(), 1.0)
     for arm in range(len(sigma)):
         sigma[arm] *= math.sqrt((POOLED_OUTCOMES * ratio + misfit[arm]) / (POOLED_OUTCOMES + seen[arm]))
+
+
+@kernel
+def run_anew(learner: Any, filters: Any, first: int, last: int, fade: float) -> None:
+    """Take periods into a bank of filters that knows nothing but the sums of all."""
+    begin(learner, filters)
+    run(learner, filters, first, last, fade)
 
 
 @kernel

@@ -6,7 +6,7 @@ import numpy as np
 
 from apportion._common.compiled import generic, implements, large_kernel
 from apportion.inference.fitting import FADE, fit, run
-from apportion.inference.learner import DONE, NEXT, Learner, expect, make_room
+from apportion.inference.learner import DONE, NEXT, Learner, expect, followed, make_room
 from apportion.inference.learning import CURVED, B, C, fit_law, read_off
 from apportion.inference.movement import MOTIONS, STILL, mixture, motion_of, weights_of
 from apportion.model.sums import Floats, GridSums, forget
@@ -62,7 +62,7 @@ def _of_learner(learner: Any, number: int, given: Any) -> Knowledge:
 @large_kernel
 def known_by(learner: Any) -> Knowledge:
     """What is known after the last period that was taken in."""
-    filters = learner.filters
+    filters = followed(learner)
     arms = len(filters.known)
     means, variances, contrasts, motion = np.empty(arms), np.empty(arms), np.empty(arms), np.zeros(MOTIONS)
     weights = weights_of(filters, learner.clock[DONE])
@@ -97,13 +97,14 @@ def catch_up(learner: Any, number: int) -> None:
     if number == 1:
         learner.clock[:] = 0
         learner.filters.known[:] = 0.0
+        learner.watch.known[:] = 0.0
         forget(learner.grid)
     clock = learner.clock
     while clock[DONE] < number - 1:
         done, last = clock[DONE], min(number - 1, clock[NEXT] - 1)
         clock[DONE] = max(last, done + 1)
         if last > done:
-            run(learner, learner.filters, done + 1, last, FADE)
+            run(learner, followed(learner), done + 1, last, FADE)
         else:
             fit(learner, done + 1)
     make_room(learner.amounts, learner.outcomes, learner.clock, number)

@@ -11,7 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from apportion._common.compiled import generic, implements, kernel
-from apportion.inference.movement import Filters, bank_of_laws, bank_of_steps, with_rivals
+from apportion.inference.movement import (
+    STEPS,
+    WATCHED_STEPS,
+    Filters,
+    bank_of_laws,
+    bank_of_steps,
+    few_of,
+    rivals_at,
+    with_rivals,
+)
 from apportion.model.sums import MANY_ARMS, Floats, Grid, GridSums, Powers, observe, refinement
 
 # So many of the last periods say how the world moves, and so many may follow a fit before the next; fewer where there
@@ -35,16 +44,20 @@ _LAWS_B = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 class Learner(NamedTuple):
     """All that is known, as arrays.
 
-    `filters` are the first rows of `bank`; the others are their rivals, which run with them at a fit. `amounts` and
-    `outcomes` are those of the last periods, a row per period in turn. `law` is that of
-    `inference.learning`, and `clock` has the period of the last fit, of the next one, the last period taken in, the
-    present one, and its row.
+    `filters` are the first rows of `bank`; the others are their rivals, which run with them at a fit. `watch` and
+    `coarse` are the same with few of either, those that are `picked` of the bank: where these see nothing, the others
+    need not be asked. `amounts` and `outcomes` are those of the last periods, a row per period in turn. `law` is that
+    of `inference.learning`. `clock` has the period of the last fit, of the next one, the last period taken in, the
+    present one, its row, and whether it is calm: then the filters of `watch` are followed.
     """
 
     grid: GridSums
     filters: Filters
     laws: Filters
     bank: Filters
+    watch: Filters
+    coarse: Filters
+    picked: Any
     laws_c: Floats
     laws_b: Floats
     refine_b: Floats
@@ -59,17 +72,25 @@ class Learner(NamedTuple):
     @property
     def count(self) -> Floats:  # type: ignore[override]
         """1 for an arm of which something is known."""
-        return self.filters.known
+        found: Floats = followed(self).known
+        return found
 
     def take(self, arms: Any) -> "Learner":
         """What is known of some arms. The law stays that of all."""
         return self._replace(
-            filters=self.filters.take(arms), amounts=self.amounts[:, arms], outcomes=self.outcomes[:, arms],
-            sigma=self.sigma[arms], aim=self.aim[arms], given=self.given[arms], grid=self.grid.take(arms),
+            filters=self.filters.take(arms), watch=self.watch.take(arms), amounts=self.amounts[:, arms],
+            outcomes=self.outcomes[:, arms], sigma=self.sigma[arms], aim=self.aim[arms], given=self.given[arms],
+            grid=self.grid.take(arms),
         )  # fmt: skip
 
 
-FIT, NEXT, DONE, PRESENT, ROW = range(5)
+FIT, NEXT, DONE, PRESENT, ROW, CALM = range(6)
+
+
+@kernel
+def followed(learner: Any) -> Any:
+    """The filters that take in one period after the other."""
+    return learner.watch if learner.clock[CALM] else learner.filters
 
 
 class Learning(NamedTuple):
@@ -89,15 +110,20 @@ class Learning(NamedTuple):
             values if len(given) > 1 else np.array(given)
             for given, values in ((self.grid.c, _LAWS_C), (self.grid.b, _LAWS_B))
         )
-        filters, bank = with_rivals(bank_of_steps(self.moving, arms), laws_c if self.moving else laws_c[:1])
+        steps, watched = (STEPS, WATCHED_STEPS) if self.moving else (STEPS[:1], STEPS[:1])
+        rivals = rivals_at(laws_c) if self.moving else ()
+        few = few_of(rivals)
+        picked = [steps.index(each) for each in watched] + [len(steps) + rivals.index(each) for each in few]
+        filters, bank = with_rivals(bank_of_steps(steps, arms), rivals)
+        watch, coarse = with_rivals(bank_of_steps(watched, arms), few)
         rows = shape_periods(arms) + longest_interval(arms) + longest_wait(arms) + 1
         given = np.zeros(arms)
         given[:] = self.sigma if len(self.sigma) > 1 else self.sigma[0] if self.sigma else 0.0
         return Learner(
-            grid, filters, bank_of_laws(laws_c, laws_b, arms), bank, laws_c, laws_b,
+            grid, filters, bank_of_laws(laws_c, laws_b, arms), bank, watch, coarse, np.array(picked), laws_c, laws_b,
             refinement(len(laws_b)), np.zeros((rows, arms)),
             np.full((rows, arms), np.nan), given, np.zeros(arms), np.zeros(arms), _law_before(self.grid),
-            np.zeros(5, dtype=np.int64),
+            np.zeros(CALM + 1, dtype=np.int64),
         )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ it is seen how the world moves now; but a world that stands still must explain a
 """
 
 import math
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,12 +24,14 @@ import numpy as np
 from apportion._common.compiled import kernel, large_kernel, when_compiled
 from apportion.model.sums import Floats
 
-COMMON_STEPS = (0.0, 0.03, 0.3)
-OWN_STEPS = (0.0, 0.015, 0.05, 0.15)
-RIVAL_STEPS = (0.015, 0.05)
+_COMMON_STEPS, _OWN_STEPS = (0.0, 0.03, 0.3), (0.0, 0.015, 0.05, 0.15)
+# The steps of filters, (in common, of each arm alone): all of them, the still world first; and those that are
+# followed where nothing speaks for movement.
+STEPS = tuple((common, own) for common in _COMMON_STEPS for own in _OWN_STEPS)
+WATCHED_STEPS = ((0.0, 0.0), (0.0, 0.015), (0.0, 0.05), (0.03, 0.0), (0.3, 0.0))
+_RIVAL_STEPS = (0.015, 0.05)
 # What arms may be full at, as parts of the budget of a period, where movement of such steps goes with it.
-CAPS = (0.12, 0.18, 0.27, 0.4, 0.6)
-CAPPED_STEPS = (0.0, 0.03)
+_CAPS, _CAPPED_STEPS = (0.12, 0.18, 0.27, 0.4, 0.6), (0.0, 0.03)
 # After so many periods a score counts half.
 SCORE_HALF_LIFE = 60.0
 # A world that stands still is taken for more probable than each kind of movement, by so much in the logarithm; and by
@@ -92,10 +95,9 @@ class Filters(NamedTuple):
         return self._replace(**per_arm)
 
 
-def bank_of_steps(moving: bool, arms: int) -> Filters:
-    """Filters for all pairs of steps at one law, the still world first; that one alone where nothing moves."""
-    pairs = [(common, own) for common in COMMON_STEPS for own in OWN_STEPS] if moving else [(0.0, 0.0)]
-    q_common, q_own = np.array(pairs).T[:, :, np.newaxis]
+def bank_of_steps(steps: Iterable[tuple[float, float]], arms: int) -> Filters:
+    """Filters for these steps, in common and of each arm alone, at one law."""
+    q_common, q_own = np.array(tuple(steps)).T[:, :, np.newaxis]
     return _no_filters(q_common.copy(), q_own.copy(), np.ones((1, 1)), np.full((1, 1), 0.5), arms)
 
 
@@ -105,15 +107,39 @@ def bank_of_laws(c: Floats, b: Floats, arms: int) -> Filters:
     return _no_filters(np.zeros_like(cs), np.zeros_like(cs), cs, bs, arms)
 
 
-def with_rivals(filters: Filters, c: Floats) -> tuple[Filters, Filters]:
-    """A bank of filters and rivals that run together, and its first rows, which are `filters` and share its memory.
+class Rival(NamedTuple):
+    """A filter of another law: returns of exponent c, none beyond a part of the budget, a step of each arm alone."""
 
-    The rivals are of arms that move alone, slowly or fast, at each c, and of arms that are full at a part of the
-    budget. There are none where there is but one c: it is given, or nothing moves.
+    c: float
+    cap: float
+    q_own: float
+
+
+def rivals_at(c: Floats) -> tuple[Rival, ...]:
+    """Arms that move alone, slowly or fast, at each c, and arms that are full at a part of the budget.
+
+    There are none where there is but one c: it is given, or nothing moves.
     """
-    rows = [(each, 1.0, step) for each in c for step in RIVAL_STEPS]
-    rows += [(1.0, cap, step) for cap in CAPS for step in CAPPED_STEPS]
-    cs, caps, q_own = np.array(rows if len(c) > 1 else rows[:0]).reshape(-1, 3).T[:, :, np.newaxis]
+    if len(c) < 2:
+        return ()
+    moving = tuple(Rival(float(each), 1.0, step) for each in c for step in _RIVAL_STEPS)
+    return moving + tuple(Rival(1.0, cap, step) for cap in _CAPS for step in _CAPPED_STEPS)
+
+
+def few_of(rivals: tuple[Rival, ...]) -> tuple[Rival, ...]:
+    """Those of the rivals that show whether the others need be asked."""
+    exponents = sorted({rival.c for rival in rivals})[::2]
+    return tuple(
+        rival
+        for rival in rivals
+        if (rival.q_own == _CAPPED_STEPS[0] if rival.cap < 1.0 else rival.q_own == _RIVAL_STEPS[-1])
+        and rival.c in exponents
+    )
+
+
+def with_rivals(filters: Filters, rivals: tuple[Rival, ...]) -> tuple[Filters, Filters]:
+    """A bank of filters and rivals that run together, and its first rows: `filters`, which share its memory."""
+    cs, caps, q_own = np.array(rivals).reshape(-1, 3).T[:, :, np.newaxis]
     size, ones = len(filters.mean), np.ones_like(filters.q_own)
     q_common, q_own = (
         np.concatenate(each)

@@ -19,6 +19,7 @@ from apportion.inference.learner import (
     PRESENT,
     Learner,
     Learning,
+    followed,
     longest_interval,
     longest_wait,
     next_fit,
@@ -158,7 +159,7 @@ class LearnedPast:
         if clock[FIT] < period and self._kept:
             clock[DONE] = max(self._kept)
             for name, values in self._kept[int(clock[DONE])].items():
-                getattr(self._learner.filters, name)[...] = values
+                getattr(followed(self._learner), name)[...] = values
         else:
             clock[FIT], self._kept = _NEVER, {}
 
@@ -209,7 +210,7 @@ class LearnedPast:
             if clock[DONE] < last - late:
                 step(learner, last - late + 1)
             while clock[DONE] < last:
-                done, filters = int(clock[DONE]), learner.filters
+                done, filters = int(clock[DONE]), followed(learner)
                 self._kept[done] = {name: getattr(filters, name).copy() for name in _CHANGING}
                 step(learner, done + 2)
             self._kept = {done: values for done, values in self._kept.items() if done >= last - late}
