@@ -141,7 +141,7 @@ def crowd(url, processes, rounds):
     recorded = [line for part in output for line in part if line.startswith("record")]
     campaign = ap.Campaign.open(name, db=url)
     found = campaign.check()
-    reward = sum(float(line.split()[1]) for line in recorded)
+    reward = sum(outcome_of(int(line.split()[1])) for line in recorded)
     sums = campaign.status().returned
     errors = [line for part in [*output, looks] for line in part if line.startswith("error")]
     return {

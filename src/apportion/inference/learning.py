@@ -153,19 +153,24 @@ def _log_likelihood_by_loops(sums: Any, given: Any) -> Any:
     free = max(outcomes - means, 0.0)
     log_unit = math.log(max(resource, _SMALLEST) / outcomes)
     residual, mean, variance = np.empty(arms), np.empty(arms), np.empty(arms)
+    widths = np.zeros(len(informations))  # Σ log B_i of each row, which several exponents share
+    for row in range(len(informations)):
+        for arm in range(0, arms, stride):
+            if counts[arm] > 0.0:
+                widths[row] += min(counts[arm], 1.0) * math.log(informations[row, arm])
     for c_index in range(len(c_grid)):
         for b_index in range(len(b_grid)):
             c, b = c_grid[c_index], b_grid[b_index]
-            information = informations[information_row(c_grid, b_grid, c_index, b_index)]
+            width = information_row(c_grid, b_grid, c_index, b_index)
+            information = informations[width]
             score = scores[score_row(c_grid, b_grid, c_index, b_index)]
             square = squares[square_row(b_grid, b_index)]
-            total, common = -b * logs + means * ((0.0 if free > 0.0 else c) - b) * log_unit, 0.0
+            total, common = -0.5 * widths[width] - b * logs + means * ((0.0 if free > 0.0 else c) - b) * log_unit, 0.0
             for arm in range(0, arms, stride):
                 if counts[arm] > 0.0:
                     rest = square[arm] - score[arm] * (score[arm] / information[arm])
                     residual[arm] = max(rest, _ROUNDING * square[arm] + _SMALLEST)
                     common += residual[arm]
-                    total -= 0.5 * min(counts[arm], 1.0) * math.log(information[arm])
                     mean[arm], variance[arm] = score[arm] / information[arm], given[arm] ** 2 / information[arm]
             if given[0] > 0.0:
                 for arm in range(0, arms, stride):

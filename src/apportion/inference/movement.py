@@ -128,13 +128,9 @@ def rivals_at(c: Floats) -> tuple[Rival, ...]:
 
 def few_of(rivals: tuple[Rival, ...]) -> tuple[Rival, ...]:
     """Those of the rivals that show whether the others need be asked."""
-    exponents = sorted({rival.c for rival in rivals})[::2]
-    return tuple(
-        rival
-        for rival in rivals
-        if (rival.q_own == _CAPPED_STEPS[0] if rival.cap < 1.0 else rival.q_own == _RIVAL_STEPS[-1])
-        and rival.c in exponents
-    )
+    capped = [rival for rival in rivals if rival.cap < 1.0 and rival.q_own == _CAPPED_STEPS[0]]
+    moving = [rival for rival in rivals if rival.cap == 1.0 and rival.q_own == _RIVAL_STEPS[-1]]
+    return (*moving[::2], *capped[::2])
 
 
 def with_rivals(filters: Filters, rivals: tuple[Rival, ...]) -> tuple[Filters, Filters]:

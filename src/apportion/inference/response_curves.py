@@ -64,11 +64,10 @@ def fit_curves(
     aim[:] = 0.0
     if arms > _MOST_ARMS or arms < 2:
         return -math.inf, -math.inf
-    read = np.arange(first, last + 1) % rows
-    known = np.where(np.isnan(outcomes[read]), 0.0, amounts[read])
-    spent = known.sum(axis=1)
-    total, periods, top = spent.sum(), np.count_nonzero(spent), known.max()
-    recent = amounts[read[-_PERIODS_BEFORE:]].sum(axis=0)
+    total, periods, top = spent_in(amounts, outcomes, first, last)
+    recent = np.zeros(arms)
+    for period in range(max(first, last + 1 - _PERIODS_BEFORE), last + 1):
+        recent += amounts[period % rows]
     if periods < _FEWEST_PERIODS:
         return -math.inf, -math.inf
     budget = total / periods
@@ -78,10 +77,12 @@ def fit_curves(
     rest = np.zeros((2, 2, arms))
     classify(amounts, outcomes, first, last, top, c, b, sigma, counts, fade, tables, rest)
     shapes, prior = shapes_of(size, budget / arms, arms, c)
-    faded, _ = log_odds_of_shapes(tables[1], rest[1], shapes, prior, last)
-    gain, expected = log_odds_of_shapes(tables[0], rest[0], shapes, prior, last)
+    faded, _, _ = log_odds_of_shapes(tables[1], rest[1], shapes, prior, last)
+    gain, scales, scale = log_odds_of_shapes(tables[0], rest[0], shapes, prior, last)
     if not (believed(gain) > 0.0 and recent.sum() > 0.0):
         return gain, faded
+    part = probability(gain)
+    expected = part * products(scales, shapes.T.copy()) + (1.0 - part) * scale.reshape((-1, 1))
     slopes, lengths = np.empty((arms, _CLASSES)), np.empty((arms, _CLASSES))
     response = size**c
     for arm in range(arms):
@@ -100,6 +101,29 @@ def fit_curves(
         aim[arm] = last_share * (max(aim[arm] / filled, least) / last_share) ** _PART_OF_THE_WAY
     aim[:] /= aim.sum()
     return gain, faded
+
+
+@kernel
+def spent_in(amounts: Any, outcomes: Any, first: int, last: int) -> Any:
+    """What was spent in some periods on what came back, in how many of them, and the largest amount."""
+    rows = np.arange(first, last + 1) % len(amounts)
+    spent = np.where(np.isnan(outcomes[rows]), 0.0, amounts[rows])
+    totals = spent.sum(axis=1)
+    return totals.sum(), np.count_nonzero(totals), spent.max()
+
+
+@when_compiled(spent_in)
+def _spent_by_loops(amounts: Any, outcomes: Any, first: int, last: int) -> Any:
+    total, periods, top = 0.0, 0, 0.0
+    for period in range(first, last + 1):
+        row, spent = period % len(amounts), 0.0
+        for arm in range(amounts.shape[1]):
+            if not math.isnan(outcomes[row, arm]):
+                spent += amounts[row, arm]
+                top = max(top, amounts[row, arm])
+        total += spent
+        periods += 1 if spent > 0.0 else 0
+    return total, periods, top
 
 
 @kernel
@@ -122,7 +146,9 @@ def shapes_of(size: Any, even: float, arms: int, c: float) -> Any:
 
 @kernel
 def log_odds_of_shapes(tables: Any, rest: Any, shapes: Any, prior: Any, period: int) -> Any:
-    """The logarithm of the odds that arms have shapes, and what is expected of each arm over A^c, (arms, classes).
+    """The logarithm of the odds that arms have shapes, and the scales of the arms.
+
+    If they have shapes, times how probable each is, (arms, shapes); and if they have that of the law.
 
     `tables` has Σ A^(2c)/v and Σ A^c·Y/v by class, `rest` Σ Y²/v and the number of outcomes by arm.
     """
@@ -148,9 +174,7 @@ def log_odds_of_shapes(tables: Any, rest: Any, shapes: Any, prior: Any, period: 
     if fitting > height:
         posterior, means, height = other, own, fitting
     odds = height - law - _LAW_ADVANTAGE - _GROWTH * math.log1p(period / _PERIODS_OF_GROWTH)
-    part = probability(odds)
-    found = products(shapes.T.copy(), (posterior * means).T.copy())
-    return odds, (part * found + (1.0 - part) * mean).T.copy()
+    return odds, (posterior * means).T.copy(), mean
 
 
 @kernel
