@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from apportion._common import validation
 from apportion.inference.knowledge import Knowledge
-from apportion.inference.learner import FIT, KEPT_PERIODS, Learning
+from apportion.inference.learner import FIT, KEPT_PERIODS, LONGEST_INTERVAL, Learning
 from apportion.inference.past import LearnedPast
 from apportion.model import trimmed_mean
 from apportion.policies import Policy
@@ -75,11 +75,11 @@ def past_from_dict(state: dict[str, Any]) -> Past:
 def is_outdated(state: dict[str, Any]) -> bool:
     """Whether these were written for a policy that learned less: they say too little by now.
 
-    Of b and one σ, at c = 1, or of fewer of the last periods.
+    Of b and one σ, at c = 1, or of fewer of the last periods; or it learned anew in other periods.
     """
     one = state["groups"][0] if state.get("groups") else state
     if "learned" in one:
-        return one.get("kept") != KEPT_PERIODS
+        return (one.get("kept"), one.get("longest")) != (KEPT_PERIODS, LONGEST_INTERVAL)
     return isinstance(one.get("b"), list) and "c" not in one
 
 

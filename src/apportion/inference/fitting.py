@@ -55,7 +55,7 @@ _MUCH_LESS_KNOWN = 4.0
 # So many powers of amounts are worked out at once.
 _MOST_POWERS = 1_000_000
 # Where all else is behind the still world by so much in the log-likelihood, few filters are asked and followed.
-_CALM = 3.0
+_CALM = 1.25
 _SMALLEST = 1e-300
 
 
@@ -219,11 +219,19 @@ def fill_up_to(cap: float, means: Any, aim: Any) -> None:
 @kernel
 def largest_part(amounts: Any, first: int, last: int) -> float:
     """What the arm that got most in each of some periods got of all that was spent in them."""
+    spent = amounts[np.arange(first, last + 1) % len(amounts)]
+    return float(spent.max(axis=1).sum() / max(spent.sum(), _SMALLEST))
+
+
+@when_compiled(largest_part)
+def _largest_part_by_loops(amounts: Any, first: int, last: int) -> float:
     largest, total = 0.0, 0.0
     for period in range(first, last + 1):
-        row = amounts[period % len(amounts)]
-        largest += row.max()
-        total += row.sum()
+        row, most = period % len(amounts), 0.0
+        for arm in range(amounts.shape[1]):
+            most = max(most, amounts[row, arm])
+            total += amounts[row, arm]
+        largest += most
     return largest / max(total, _SMALLEST)
 
 

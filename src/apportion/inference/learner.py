@@ -27,9 +27,9 @@ from apportion.model.sums import MANY_ARMS, Floats, Grid, GridSums, Powers, obse
 # are so many arms that these numbers would not fit. With half as many of the first, regret in worlds that move is a
 # tenth larger.
 RECENT_PERIODS = 256
-LONGEST_INTERVAL = 512
-# So many before a fit are kept, for the shapes of arms; states that say another number are counted again.
-KEPT_PERIODS = RECENT_PERIODS + LONGEST_INTERVAL
+LONGEST_INTERVAL = 1024
+# So many before a fit are kept, for the shapes of arms. States that say another of these numbers are counted again.
+KEPT_PERIODS = 768
 _LONGEST_WAIT = 30
 _MOST_RECENT_NUMBERS = 2_000_000
 _FEWEST_RECENT = 8
@@ -149,7 +149,7 @@ def longest_interval(arms: int) -> int:
 @kernel
 def shape_periods(arms: int) -> int:
     """How many of the last periods say which shapes the arms have, where nothing moves."""
-    return recent_periods(arms) + longest_interval(arms)
+    return min(KEPT_PERIODS, recent_periods(arms) + longest_interval(arms))
 
 
 def longest_wait(arms: int) -> int:

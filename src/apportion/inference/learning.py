@@ -168,13 +168,14 @@ def _log_likelihood_by_loops(sums: Any, given: Any) -> Any:
             total, common = -0.5 * widths[width] - b * logs + means * ((0.0 if free > 0.0 else c) - b) * log_unit, 0.0
             for arm in range(0, arms, stride):
                 if counts[arm] > 0.0:
-                    rest = square[arm] - score[arm] * (score[arm] / information[arm])
+                    mean[arm] = score[arm] / information[arm]
+                    rest = square[arm] - score[arm] * mean[arm]
                     residual[arm] = max(rest, _ROUNDING * square[arm] + _SMALLEST)
                     common += residual[arm]
-                    mean[arm], variance[arm] = score[arm] / information[arm], given[arm] ** 2 / information[arm]
             if given[0] > 0.0:
                 for arm in range(0, arms, stride):
                     if counts[arm] > 0.0:
+                        variance[arm] = given[arm] ** 2 / information[arm]
                         total -= 0.5 * residual[arm] / (given[arm] * given[arm])
                 total += b * outcomes * log_unit
             elif free > 0.0:
@@ -198,12 +199,16 @@ def _log_likelihood_by_loops(sums: Any, given: Any) -> Any:
 def _alike_by_loops(mean: Any, variance: Any, counts: Any, stride: int) -> float:
     """`alike`, arm by arm."""
     centre, spread = common_law(mean, variance, counts, stride)
-    height = 0.0
+    height, product = 0.0, 1.0
     for arm in range(0, len(counts), stride):
         if counts[arm] > 0.0:
             total = variance[arm] + spread
-            height += math.log(total) + (mean[arm] - centre) ** 2 / total
-    return -0.5 * height
+            height += (mean[arm] - centre) ** 2 / total
+            product *= total  # of which one logarithm is taken when it grows large or small
+            if not 1e-100 < product < 1e100:
+                height += math.log(product)
+                product = 1.0
+    return -0.5 * (height + math.log(product))
 
 
 @kernel

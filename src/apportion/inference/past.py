@@ -15,6 +15,7 @@ from apportion.inference.learner import (
     DONE,
     FIT,
     KEPT_PERIODS,
+    LONGEST_INTERVAL,
     NEXT,
     PRESENT,
     Learner,
@@ -251,8 +252,8 @@ class LearnedPast:
                 before = amounts
         kind = {"c": self.kind.grid.c, "b": self.kind.grid.b, "moving": self.kind.moving, "sigma": self.kind.sigma}
         sums = self._sums.in_order().to_dict()
-        kept = {"learned": kind, "kept": KEPT_PERIODS, "period": self.period, "settled": self._settled}
-        return {**kept, "sums": sums, "rows": rows}
+        when = {"kept": KEPT_PERIODS, "longest": LONGEST_INTERVAL, "period": self.period, "settled": self._settled}
+        return {"learned": kind, **when, "sums": sums, "rows": rows}
 
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> Self:
