@@ -28,6 +28,7 @@ from apportion.inference.learning import CURVED, POOLED_OUTCOMES, B, C, common_l
 from apportion.inference.movement import (
     SCORE_HALF_LIFE,
     compared,
+    first_of,
     restart,
     still_advantage,
     take_in,
@@ -100,13 +101,14 @@ def fit_from_sums(learner: Any, period: int) -> None:
     counts = learner.grid.fractions.sum() == 0.0
     begun = first if moves else max(period - shape_periods(arms), 0) + 1
     gain, faded = fit_curves(
-        learner.amounts, learner.outcomes, begun, period, law[C], law[B], learner.sigma, counts, FADE, learner.aim
-    )
+        learner.amounts, learner.outcomes, begun, period, law[C], law[B], learner.sigma, counts,
+        FADE if moves else 1.0, learner.aim,
+    )  # fmt: skip
     # An exponent that is given stays given.
     curved = len(learner.grid.c) > 1 and (not moves or (faded > lately and gain > ever))
     law[CURVED] = believed(gain) if curved else 0.0
     over = ahead - max(ever, gain if curved else 0.0, 0.0)
-    if over > 0.0 and law[C] == 1.0:  # where returns diminish, that explains what a cap would
+    if over > 0.0:
         law[CURVED] = believed(over)
         fill_up_to(bank.cap[full, 0], bank.mean[full], learner.aim)
     if moves and not law[CURVED] > 0.0:
@@ -126,34 +128,51 @@ def survey(learner: Any, divided: bool, first: int, last: int) -> Verdict:
     Rivals are asked where the budget was `divided`. Where the few see nothing near, nothing that the others say can
     matter. Here all run at once, as the number of periods is what takes time; compiled, the few run first.
     """
-    filters, bank, watch, coarse = learner.filters, learner.bank, learner.watch, learner.coarse
-    look(learner, filters, bank, divided, first, last)
-    size = len((coarse if divided else watch).mean)
+    filters, watch, c = learner.filters, learner.watch, learner.law[C]
+    bank, coarse = asked(filters, learner.bank, divided, c), asked(watch, learner.coarse, divided, c)
+    look(learner, filters, bank, first, last)
+    picked = learner.picked[: len(coarse.mean)]
     for name in ("mean", "own", "common", "score", "misfit", "whole"):
-        getattr(coarse, name)[:size] = getattr(bank, name)[learner.picked[:size]]
+        getattr(coarse, name)[:] = getattr(bank, name)[picked]
     watch.known[:], watch.seen[:], watch.scored[:] = bank.known, bank.seen, bank.scored
     take_law(watch, coarse, learner.law)
-    verdict = verdict_of(watch, coarse, divided, last)
+    verdict = verdict_of(watch, coarse, last)
     learner.clock[CALM] = is_calm(verdict)
-    return verdict if learner.clock[CALM] else verdict_of(filters, bank, divided, last)
+    return verdict if learner.clock[CALM] else verdict_of(filters, bank, last)
 
 
 @when_compiled(survey)
 def _survey_by_few_first(learner: Any, divided: bool, first: int, last: int) -> Verdict:
-    look(learner, learner.watch, learner.coarse, divided, first, last)
-    verdict = verdict_of(learner.watch, learner.coarse, divided, last)
+    coarse = asked(learner.watch, learner.coarse, divided, learner.law[C])
+    look(learner, learner.watch, coarse, first, last)
+    verdict = verdict_of(learner.watch, coarse, last)
     learner.clock[CALM] = is_calm(verdict)
     if not learner.clock[CALM]:
-        look(learner, learner.filters, learner.bank, divided, first, last)
-        verdict = verdict_of(learner.filters, learner.bank, divided, last)
+        bank = asked(learner.filters, learner.bank, divided, learner.law[C])
+        look(learner, learner.filters, bank, first, last)
+        verdict = verdict_of(learner.filters, bank, last)
     return verdict
 
 
+@kernel
+def asked(filters: Any, bank: Any, divided: bool, c: float) -> Any:
+    """The rows of a bank that are asked: the filters, and where the budget was `divided` their rivals.
+
+    Where returns diminish anyway that explains what a cap would, so those with caps, the last, are not asked.
+    """
+    size = len(filters.mean)
+    if divided:
+        while size < len(bank.mean) and (c == 1.0 or bank.cap[size, 0] == 1.0):
+            size += 1
+    return first_of(bank, size)
+
+
 @large_kernel
-def look(learner: Any, filters: Any, bank: Any, divided: bool, first: int, last: int) -> None:
-    """Let a bank of filters and rivals, or the filters alone, take in the last periods with the law as it is."""
+def look(learner: Any, filters: Any, bank: Any, first: int, last: int) -> None:
+    """Let a bank that begins with some filters take in the last periods with the law as it is."""
     take_law(filters, bank, learner.law)
-    run_anew(learner, bank if divided else filters, first, last, FADE)
+    # Filters alone have one law, whose powers are taken once.
+    run_anew(learner, bank if len(bank.mean) > len(filters.mean) else filters, first, last, FADE)
 
 
 @kernel
@@ -165,12 +184,12 @@ def take_law(filters: Any, bank: Any, law: Any) -> None:
 
 
 @kernel
-def verdict_of(filters: Any, bank: Any, divided: bool, last: int) -> Verdict:
-    """What a bank says that took in the last periods."""
+def verdict_of(filters: Any, bank: Any, last: int) -> Verdict:
+    """What a bank that begins with some filters says of the last periods that it took in."""
     weights, lately, ever = compared(filters, last)
     weights[0] -= max(ever - lately, 0.0)
     best, full, ahead = int(np.argmax(weights)), -1, -math.inf
-    if divided:
+    if len(bank.mean) > len(filters.mean):
         winner, margin, full, ahead = best_rivals(bank, len(filters.mean), last)
         best = winner if best == 0 and margin > 0.0 else best
         ever = max(ever, margin)
@@ -201,7 +220,8 @@ def best_rivals(bank: Any, size: int, last: int) -> tuple[int, float, int, float
         else:
             moving = index if moving < 0 or heights[index] > heights[moving] else moving
     base = heights[0] + still_advantage(last)
-    return moving, heights[moving] - base - _RIVALS_HANDICAP, full, heights[full] - base - _CAPS_HANDICAP
+    ahead = -math.inf if full < 0 else heights[full] - base - _CAPS_HANDICAP
+    return moving, heights[moving] - base - _RIVALS_HANDICAP, full, ahead
 
 
 @kernel

@@ -147,6 +147,16 @@ def with_rivals(filters: Filters, rivals: tuple[Rival, ...]) -> tuple[Filters, F
     return filters._replace(**shared, known=bank.known, seen=bank.seen, scored=bank.scored), bank
 
 
+@kernel
+def first_of(bank: Any, size: int) -> Any:
+    """The first rows of a bank; they share its memory."""
+    return Filters(
+        bank.q_common[:size], bank.q_own[:size], bank.c[:size], bank.b[:size], bank.cap[:size], bank.mean[:size],
+        bank.own[:size], bank.common[:size], bank.score[:size], bank.known, bank.misfit[:size], bank.seen,
+        bank.whole[:size], bank.scored,
+    )  # fmt: skip
+
+
 def _no_filters(
     q_common: Floats, q_own: Floats, c: Floats, b: Floats, arms: int, cap: Floats | None = None
 ) -> Filters:

@@ -73,12 +73,12 @@ def fit_curves(
     budget = total / periods
     top = max(top, budget)
     size = top * np.exp((np.arange(_CLASSES) - (_CLASSES - 1.0)) * _LOG_WIDTH)
-    tables = np.zeros((2, 2, arms, _CLASSES))
-    rest = np.zeros((2, 2, arms))
+    sides = 2 if fade < 1.0 else 1
+    tables, rest = np.zeros((sides, 2, arms, _CLASSES)), np.zeros((sides, 2, arms))
     classify(amounts, outcomes, first, last, top, c, b, sigma, counts, fade, tables, rest)
     shapes, prior = shapes_of(size, budget / arms, arms, c)
-    faded, _, _ = log_odds_of_shapes(tables[1], rest[1], shapes, prior, last)
     gain, scales, scale = log_odds_of_shapes(tables[0], rest[0], shapes, prior, last)
+    faded = log_odds_of_shapes(tables[1], rest[1], shapes, prior, last)[0] if sides > 1 else gain
     if not (believed(gain) > 0.0 and recent.sum() > 0.0):
         return gain, faded
     part = probability(gain)
@@ -238,7 +238,7 @@ def classify(
 ) -> None:  # fmt: skip
     """Add up, for each arm and class of amounts, A^(2c)/v and A^c·Y/v, for each arm Y²/v and outcomes; v: variance.
 
-    Once as they are, once with periods that count less by `fade` for every one that followed.
+    Once as they are; where there is room for it, once with periods that count less by `fade` for each that followed.
     """
     periods = np.arange(first, last + 1)
     amount, outcome = amounts[periods % len(amounts)], outcomes[periods % len(amounts)]
@@ -248,13 +248,13 @@ def classify(
     variance = sigma[arm] ** 2 * np.exp(2.0 * b * log) + _SMALLEST
     if counts:
         variance = np.maximum(variance, np.abs(outcome) + 1.0)
-    response, part = np.exp(c * log), fade ** (last - periods[seen])
-    for index, added in enumerate((response * response / variance, response * outcome / variance)):
-        np.add.at(tables[0, index], (arm, each), added)
-        np.add.at(tables[1, index], (arm, each), part * added)
-    for index, added in enumerate((outcome * outcome / variance, np.ones(len(log)))):
-        np.add.at(rest[0, index], arm, added)
-        np.add.at(rest[1, index], arm, part * added)
+    response = np.exp(c * log)
+    for side in range(len(tables)):
+        part = np.power(fade if side else 1.0, last - periods[seen])
+        for index, added in enumerate((response * response / variance, response * outcome / variance)):
+            np.add.at(tables[side, index], (arm, each), part * added)
+        for index, added in enumerate((outcome * outcome / variance, np.ones(len(log)))):
+            np.add.at(rest[side, index], arm, part * added)
 
 
 @when_compiled(classify)
@@ -282,11 +282,11 @@ def _classify_by_loops(
                 if counts:
                     variance = max(variance, abs(outcome) + 1.0)
                 weight = 1.0 / variance
-                for index in range(2):
-                    tables[index, 0, arm, each] += weight * response * response
-                    tables[index, 1, arm, each] += weight * response * outcome
-                    rest[index, 0, arm] += weight * outcome * outcome
-                    rest[index, 1, arm] += weight * variance
+                for side in range(len(tables)):
+                    tables[side, 0, arm, each] += weight * response * response
+                    tables[side, 1, arm, each] += weight * response * outcome
+                    rest[side, 0, arm] += weight * outcome * outcome
+                    rest[side, 1, arm] += weight * variance
                     weight *= part
 
 
