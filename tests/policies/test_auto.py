@@ -14,6 +14,8 @@ import apportion as ap
 from apportion._common.compiled import compiled, kernel
 from apportion.allocation.beliefs import Beliefs
 from apportion.errors import IncompatibleState, InvalidValue
+from apportion.inference.estimates import read_off, read_off_by_loops
+from apportion.inference.filters import STEPS, bank_of_steps, take_in
 from apportion.inference.fitting import fit_from_sums
 from apportion.inference.knowledge import knowledge
 from apportion.inference.learned import Learned, learned
@@ -25,10 +27,8 @@ from apportion.inference.learning import (
     C,
     log_likelihood,
     posterior_of,
-    read_off,
-    read_off_by_loops,
 )
-from apportion.inference.movement import STEPS, bank_of_steps, mixture, take_in, weights_of
+from apportion.inference.movement import mixture, weights_of
 from apportion.inference.past import LearnedPast
 from apportion.model.exact_sums import Statistics
 from apportion.model.sums import Grid, no_sums, observe_grid
@@ -688,7 +688,7 @@ def test_counts_in_proportion_that_move_are_in_proportion():
 
 def test_the_level_of_returns_between_the_exponents_of_the_grid_is_right_in_any_unit():
     """All amounts of an arm alike: what it returns at that amount is known, whatever c is taken to be."""
-    from apportion.inference.learning import NOISE_EXPONENTS, RETURN_EXPONENTS, read_off
+    from apportion.inference.learning import NOISE_EXPONENTS, RETURN_EXPONENTS
     from apportion.model.sums import Grid, observe_grid
 
     for amount in (1e-3, 1.0, 2500.0):

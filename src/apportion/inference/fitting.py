@@ -1,7 +1,7 @@
 """A fit: everything is learned anew from all outcomes up to a period.
 
 1. The sums of all periods give c, b and σ_i, as if the world stood still (`inference.learning`).
-2. The bank of filters (`inference.movement`) runs over the last periods with that law, and is scored.
+2. The bank of filters (`inference.filters`) runs over the last periods with that law, and is scored.
 3. If it is a filter of a world that moves that foresees best, the law is that of the filter's own likelihood over
    these periods, as means that move bend the returns and widen the noise of sums; and the bank runs again.
    Else the last periods say whether each arm has a curve of its own (`inference.response_curves`).
@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from apportion._common.compiled import kernel, large_kernel, when_compiled
+from apportion.inference.estimates import read_off
+from apportion.inference.filters import first_of, restart
 from apportion.inference.learner import (
     CALM,
     FIT,
@@ -24,17 +26,10 @@ from apportion.inference.learner import (
     recent_periods,
     shape_periods,
 )
-from apportion.inference.learning import CURVED, POOLED_OUTCOMES, B, C, common_law, fit_law, read_off, summarise
-from apportion.inference.movement import (
-    SCORE_HALF_LIFE,
-    compared,
-    first_of,
-    restart,
-    still_advantage,
-    take_in,
-    with_best_noise,
-)
+from apportion.inference.learning import CURVED, POOLED_OUTCOMES, B, C, common_law, fit_law, summarise
+from apportion.inference.movement import SCORE_HALF_LIFE, compared, still_advantage, with_best_noise
 from apportion.inference.response_curves import believed, fit_curves
+from apportion.inference.running import run, typical_amounts
 from apportion.model.sums import observe_grid
 
 # A law from the last periods alone is less sure, and to put all on one arm where returns diminish costs most: between
@@ -53,8 +48,6 @@ _CAPS_HANDICAP, _LEAST_AIM = 2.3, 0.03
 FADE = 0.5 ** (1.0 / SCORE_HALF_LIFE)
 # An arm of which the sums alone say so many times less than all filters began with, in the variance, is not scored.
 _MUCH_LESS_KNOWN = 4.0
-# So many powers of amounts are worked out at once.
-_MOST_POWERS = 1_000_000
 # Where all else is behind the still world by so much in the log-likelihood, few filters are asked and followed.
 _CALM = 1.25
 _SMALLEST = 1e-300
@@ -343,32 +336,6 @@ def typical_amounts_of(sums: Any) -> Any:
     return np.exp(sums.log_amount / np.maximum(sums.count, 1.0))
 
 
-@kernel
-def typical_amounts(amounts: Any, outcomes: Any, first: int, last: int) -> Any:
-    """The geometric mean of each arm's amounts over some periods; 1 where there is none."""
-    rows = np.arange(first, last + 1) % len(amounts)
-    amount = amounts[rows]
-    seen = (amount > 0.0) & ~np.isnan(outcomes[rows])
-    logs = np.log(np.where(seen, amount, 1.0)).sum(axis=0)
-    return np.exp(logs / np.maximum(seen.sum(axis=0), 1.0))
-
-
-@when_compiled(typical_amounts)
-def _typical_amounts_by_loops(amounts: Any, outcomes: Any, first: int, last: int) -> Any:
-    """`typical_amounts`, amount by amount."""
-    rows, arms = amounts.shape
-    logs, seen = np.zeros(arms), np.zeros(arms)
-    for period in range(first, last + 1):
-        row = period % rows
-        for arm in range(arms):
-            if amounts[row, arm] > 0.0 and not math.isnan(outcomes[row, arm]):
-                logs[arm] += math.log(amounts[row, arm])
-                seen[arm] += 1.0
-    for arm in range(arms):
-        logs[arm] = math.exp(logs[arm] / max(seen[arm], 1.0))
-    return logs
-
-
 @large_kernel
 def correct_noise(sigma: Any, misfit: Any, seen: Any) -> None:
     """Correct σ_i by how far the errors of a filter were from what it expected, pooled partly."""
@@ -382,114 +349,3 @@ def run_anew(learner: Any, filters: Any, first: int, last: int, fade: float) -> 
     """Take periods into a bank of filters that knows nothing but the sums of all."""
     begin(learner, filters)
     run(learner, filters, first, last, fade)
-
-
-@kernel
-def run(learner: Any, filters: Any, first: int, last: int, fade: float) -> None:
-    """Take periods into a bank of filters; see `take_in`."""
-    arms = learner.amounts.shape[1]
-    cut = max(1, _MOST_POWERS // (len(filters.c) * arms))
-    counts = learner.grid.fractions.sum() == 0.0
-    level = levels_of(learner, filters.b, first, last)
-    for begun in range(first, last + 1, cut):
-        rows = np.arange(begun, min(begun + cut, last + 1)) % len(learner.amounts)
-        amounts, outcomes = learner.amounts[rows], learner.outcomes[rows]
-        budgets = amounts.sum(axis=1)
-        budgets[budgets <= 0.0] = 1.0
-        outcomes[amounts <= 0.0] = math.nan
-        amounts[np.isnan(outcomes)] = 1.0
-        response, noise = powers_at(amounts, filters.c, filters.b, filters.cap, budgets, level)
-        take_in(filters, response, noise, outcomes, counts, fade)
-
-
-@when_compiled(run)
-def _run_compiled(learner: Any, filters: Any, first: int, last: int, fade: float) -> None:
-    run_by_loops(learner, filters, first, last, fade)
-
-
-@large_kernel
-def run_by_loops(learner: Any, filters: Any, first: int, last: int, fade: float) -> None:
-    """`run`, where powers are taken once for successive periods with the same amount."""
-    all_amounts, all_outcomes = learner.amounts, learner.outcomes
-    rows, arms = all_amounts.shape
-    cut = max(1, _MOST_POWERS // (len(filters.c) * arms))
-    counts = learner.grid.fractions.sum() == 0.0
-    level = levels_of(learner, filters.b, first, last)
-    for begun in range(first, last + 1, cut):
-        periods = min(begun + cut, last + 1) - begun
-        amounts, outcomes = np.empty((periods, arms)), np.empty((periods, arms))
-        budgets = np.zeros(periods)
-        for index in range(periods):
-            row = (begun + index) % rows
-            for arm in range(arms):
-                amount, outcome = all_amounts[row, arm], all_outcomes[row, arm]
-                budgets[index] += amount
-                outcomes[index, arm] = outcome if amount > 0.0 else math.nan
-                amounts[index, arm] = 1.0 if math.isnan(outcomes[index, arm]) else amount
-            budgets[index] = budgets[index] if budgets[index] > 0.0 else 1.0
-        response, noise = powers_at(amounts, filters.c, filters.b, filters.cap, budgets, level)
-        take_in(filters, response, noise, outcomes, counts, fade)
-
-
-@kernel
-def levels_of(learner: Any, b: Any, first: int, last: int) -> Any:
-    """σ for each exponent of a bank, (exponents, arms); one row where they are all that of the law.
-
-    The noise at an arm's typical amount is the same at every exponent, unless σ is given.
-    """
-    same = True
-    for index in range(len(b)):
-        same = same and b[index, 0] == learner.law[B]
-    level = np.ones((1 if same else len(b), 1)) * learner.sigma
-    if not same and not learner.given[0] > 0.0:
-        typical = typical_amounts(learner.amounts, learner.outcomes, first, last)
-        for index in range(len(b)):
-            level[index] *= typical ** (learner.law[B] - b[index, 0])
-    return level
-
-
-@kernel
-def powers_at(amounts: Any, c: Any, b: Any, cap: Any, budgets: Any, level: Any) -> Any:
-    """A^c, with A at most the cap's part of the budget, and the variance (σ·A^b)²: (periods, exponents, arms).
-
-    c, b and the caps are (exponents, 1), amounts (periods, arms), and σ is `level`, (exponents or 1, arms).
-    """
-    logs = np.log(amounts)[:, np.newaxis]
-    new = np.ones(len(c), dtype=bool)
-    new[1:] = (c[1:, 0] != c[:-1, 0]) | (cap[1:, 0] != cap[:-1, 0])
-    most = np.log(budgets * cap[new]).T[:, :, np.newaxis]
-    response = np.exp(c[new] * np.minimum(logs, most))
-    noise = np.exp(2.0 * b[: len(level)] * logs)
-    noise *= level * level
-    noise += _SMALLEST
-    return response if new.all() else response[:, np.cumsum(new) - 1], noise
-
-
-@when_compiled(powers_at)
-def _powers_by_loops(amounts: Any, c: Any, b: Any, cap: Any, budgets: Any, level: Any) -> Any:
-    """`powers_at`, amount by amount; those of an amount serve for the next period too, if it is the same."""
-    periods, arms = amounts.shape
-    laws, noisy, capped = len(c), len(level), False
-    response, noise = np.empty((periods, laws, arms)), np.empty((periods, noisy, arms))
-    for law in range(laws):
-        capped = capped or cap[law, 0] != 1.0
-    for period in range(periods):
-        for arm in range(arms):
-            amount, last = amounts[period, arm], max(period - 1, 0)
-            if period > 0 and amount == amounts[last, arm] and (not capped or budgets[period] == budgets[last]):
-                for law in range(laws):
-                    response[period, law, arm] = response[last, law, arm]
-                for law in range(noisy):
-                    noise[period, law, arm] = noise[last, law, arm]
-            else:
-                log, power, square = math.log(amount), 0.0, 0.0
-                for law in range(laws):
-                    if law == 0 or c[law, 0] != c[law - 1, 0] or cap[law, 0] != cap[law - 1, 0]:
-                        least = min(amount, cap[law, 0] * budgets[period])
-                        power = least if c[law, 0] == 1.0 else math.exp(c[law, 0] * math.log(least))
-                    response[period, law, arm] = power
-                for law in range(noisy):
-                    if law == 0 or b[law, 0] != b[law - 1, 0]:
-                        square = math.exp(2.0 * b[law, 0] * log)
-                    noise[period, law, arm] = level[law, arm] * level[law, arm] * square + _SMALLEST
-    return response, noise

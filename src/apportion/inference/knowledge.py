@@ -5,10 +5,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from apportion._common.compiled import generic, implements, large_kernel
-from apportion.inference.fitting import FADE, fit, run
+from apportion.inference.estimates import read_off
+from apportion.inference.fitting import FADE, fit
 from apportion.inference.learner import DONE, NEXT, Learner, expect, followed, make_room
-from apportion.inference.learning import CURVED, B, C, fit_law, read_off
+from apportion.inference.learning import CURVED, B, C, fit_law
 from apportion.inference.movement import MOTIONS, STILL, mixture, motion_of, weights_of
+from apportion.inference.running import run
 from apportion.model.sums import Floats, GridSums, forget
 
 

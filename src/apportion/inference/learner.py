@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from apportion._common.compiled import generic, implements, kernel
-from apportion.inference.movement import (
+from apportion.inference.filters import (
     STEPS,
     WATCHED_STEPS,
     Filters,

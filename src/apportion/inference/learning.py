@@ -17,7 +17,7 @@ given, the third term is −½·SS_i/σ_i².
 
 Where this fails: it is a Gaussian likelihood, so with heavy tails the intervals are too narrow; where all amounts are
 alike b and c are not identified, and the posterior stays as the prior is; means that move bend the returns and widen
-the noise (`inference.movement` has the law of worlds that move); a σ below a millionth of the returns cannot be told
+the noise (`inference.filters` has the law of worlds that move); a σ below a millionth of the returns cannot be told
 from rounding.
 """
 
@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from apportion._common.compiled import kernel, large_kernel, when_compiled
-from apportion.model.sums import POINTS_PER_STEP, Floats, information_row, score_row, square_row
+from apportion.model.sums import POINTS_PER_STEP, information_row, score_row, square_row
 
 RETURN_EXPONENTS = tuple(index / 10.0 for index in range(3, 11))
 """The values of c that sums are kept for."""
@@ -35,10 +35,9 @@ NOISE_EXPONENTS = tuple(index / 20.0 for index in range(21))
 """The values of b that sums are kept for."""
 
 # The residual is at least this part of the squares: less is rounding.
-_ROUNDING = 1e-12
-_SMALLEST = 1e-300
+ROUNDING = 1e-12
+SMALLEST = 1e-300
 _LARGEST_WEIGHT = 1e140
-_LARGEST_LOG = 460.0
 # Means are taken to differ at least by this part of them.
 _LEAST_SPREAD = 0.05
 # So many outcomes like those of all arms stand for what is not known yet of the noise of one.
@@ -82,9 +81,9 @@ def log_likelihood(sums: Any, given: Any) -> Any:
     known = 1.0 * (count > 0.0)
     information = sums.information[information_rows][:, ::stride] + (1.0 - known)
     score, square = sums.score[score_rows][:, ::stride], sums.square[square_rows][:, ::stride]
-    residual = np.maximum(square - score * (score / information), _ROUNDING * square + _SMALLEST)
+    residual = np.maximum(square - score * (score / information), ROUNDING * square + SMALLEST)
     outcomes, means = count.sum(), np.minimum(count, 1.0).sum()
-    log_unit = math.log(max(sums.resource[::stride].sum(), _SMALLEST) / max(outcomes, _SMALLEST))
+    log_unit = math.log(max(sums.resource[::stride].sum(), SMALLEST) / max(outcomes, SMALLEST))
     shown = outcomes > 0.0
     free = max(outcomes - means, 0.0)
     found = -b * sums.log_amount[::stride].sum() + means * (c * (free <= 0.0) - b) * log_unit * shown
@@ -97,7 +96,7 @@ def log_likelihood(sums: Any, given: Any) -> Any:
     else:
         degrees = known * (np.maximum(count - 1.0, 0.0) + POOLED_OUTCOMES)
         common = ((known * residual).sum(axis=1) / max(free, 1.0)).reshape((cells, 1))
-        pooled = (POOLED_OUTCOMES * common + residual) / (degrees + (1.0 - known)) + _SMALLEST
+        pooled = (POOLED_OUTCOMES * common + residual) / (degrees + (1.0 - known)) + SMALLEST
         # Without a second outcome of any arm there is nothing to tell the noise by.
         found -= 0.5 * (free > 0.0) * (degrees * np.log(pooled)).sum(axis=1)
         found += b * (outcomes - (free > 0.0) * degrees.sum()) * log_unit * shown
@@ -125,7 +124,7 @@ def common_laws(means: Any, variances: Any, known: Any) -> Any:
     centre = (weights * means).sum(axis=1) / weight
     away = means - centre.reshape((-1, 1))
     excess = (weights * away * away).sum(axis=1) - (known.sum() - 1.0)
-    degrees = np.maximum(weight - (weights * weights).sum(axis=1) / weight, _SMALLEST)
+    degrees = np.maximum(weight - (weights * weights).sum(axis=1) / weight, SMALLEST)
     spread = np.maximum(excess / degrees, (_LEAST_SPREAD * centre) ** 2).reshape((-1, 1))
     total = variances + spread
     return ((known * means / total).sum(axis=1) / (known / total).sum(axis=1)).reshape((-1, 1)), spread
@@ -151,7 +150,7 @@ def _log_likelihood_by_loops(sums: Any, given: Any) -> Any:
     if not outcomes > 0.0:
         return found
     free = max(outcomes - means, 0.0)
-    log_unit = math.log(max(resource, _SMALLEST) / outcomes)
+    log_unit = math.log(max(resource, SMALLEST) / outcomes)
     residual, mean, variance = np.empty(arms), np.empty(arms), np.empty(arms)
     widths = np.zeros(len(informations))  # Σ log B_i of each row, which several exponents share
     for row in range(len(informations)):
@@ -170,7 +169,7 @@ def _log_likelihood_by_loops(sums: Any, given: Any) -> Any:
                 if counts[arm] > 0.0:
                     mean[arm] = score[arm] / information[arm]
                     rest = square[arm] - score[arm] * mean[arm]
-                    residual[arm] = max(rest, _ROUNDING * square[arm] + _SMALLEST)
+                    residual[arm] = max(rest, ROUNDING * square[arm] + SMALLEST)
                     common += residual[arm]
             if given[0] > 0.0:
                 for arm in range(0, arms, stride):
@@ -183,7 +182,7 @@ def _log_likelihood_by_loops(sums: Any, given: Any) -> Any:
                 for arm in range(0, arms, stride):
                     if counts[arm] > 0.0:
                         degree = max(counts[arm] - 1.0, 0.0) + POOLED_OUTCOMES
-                        pooled = (POOLED_OUTCOMES * common + residual[arm]) / degree + _SMALLEST
+                        pooled = (POOLED_OUTCOMES * common + residual[arm]) / degree + SMALLEST
                         total -= 0.5 * degree * math.log(pooled)
                         variance[arm] = pooled / information[arm]
                 total += b * (outcomes - degrees) * log_unit
@@ -227,7 +226,7 @@ def common_law(mean: Any, variance: Any, counts: Any, stride: int) -> Any:
     for arm in range(0, len(counts), stride):
         if counts[arm] > 0.0:
             excess += (mean[arm] - centre) ** 2 * min(1.0 / variance[arm], _LARGEST_WEIGHT)
-    spread = max(excess / max(weights - squares / weights, _SMALLEST), (_LEAST_SPREAD * centre) ** 2)
+    spread = max(excess / max(weights - squares / weights, SMALLEST), (_LEAST_SPREAD * centre) ** 2)
     weights, centre = 0.0, 0.0
     for arm in range(0, len(counts), stride):
         if counts[arm] > 0.0:
@@ -363,7 +362,7 @@ def mean_of(weights: Any, first: float, step: float) -> float:
     for index in range(len(weights)):
         total += weights[index]
         mean += weights[index] * (first + index * step)
-    return mean / max(total, _SMALLEST) if len(weights) > 1 else first
+    return mean / max(total, SMALLEST) if len(weights) > 1 else first
 
 
 @kernel
@@ -379,121 +378,3 @@ def interval_of(weights: Any, first: float, step: float) -> Any:
             high = place + step * (0.975 - before) / weights[index]
     last = first + step * (len(weights) - 1)
     return min(max(low, first), last), min(max(high, first), last)
-
-
-@kernel
-def bounded_exp(log: float) -> float:
-    """exp(log), of numbers so large or small that more would overflow when they are multiplied."""
-    return math.exp(min(max(log, -_LARGEST_LOG), _LARGEST_LOG))
-
-
-@kernel
-def read_off(sums: Any, c: float, b: float, given: Any, means: Any, variances: Any, sigma: Any) -> None:
-    """What the sums say at exponents between those of the grid: means μ*, their variances σ_i²/B_i, and σ_i, per arm.
-
-    Information and residuals are interpolated by their logarithms, and means by what they say of the arm's typical
-    amount: both are exact for an arm whose amounts are all alike, and the unit of amounts does not matter. An arm
-    without outcomes has NaN. To the residuals one outcome is added that stands for what one would say if all arms
-    were alike: so there is a first word on σ after one even split, too large where arms differ, and its weight fades.
-    """
-    count, c_grid, b_grid = sums.count, sums.c, sums.b
-    known, typical = count > 0.0, sums.log_amount / np.maximum(count, 1.0)
-    mean, log_information, log_residual = np.zeros((3, len(count)))
-    log_alike = 0.0
-    for c_index, c_weight in _neighbours(c, c_grid):
-        for b_index, b_weight in _neighbours(b, b_grid):
-            weight = c_weight * b_weight
-            information = sums.information[information_row(c_grid, b_grid, c_index, b_index)]
-            score = sums.score[score_row(c_grid, b_grid, c_index, b_index)]
-            square = sums.square[square_row(b_grid, b_index)]
-            positive = np.maximum(information, _SMALLEST)
-            ratio = score / positive
-            residual = np.maximum(square - score * ratio, _ROUNDING * square + _SMALLEST)
-            mean += weight * ratio * _bounded_exp((c_grid[c_index] - c) * typical)
-            log_information += weight * np.log(positive)
-            log_residual += weight * np.log(residual)
-            all_score, all_square = score.sum(), square.sum()
-            rest = all_square - all_score * (all_score / max(information.sum(), _SMALLEST))
-            log_alike += weight * math.log(max(rest, _ROUNDING * all_square + _SMALLEST))
-    residual = np.where(known, _bounded_exp(log_residual), 0.0)
-    outcomes, residuals = count.sum(), residual.sum()
-    alike = max(bounded_exp(log_alike), residuals)
-    common = (residuals + alike / max(outcomes - 1.0, 1.0)) / (max(outcomes - known.sum(), 0.0) + 1.0)
-    degrees = np.maximum(count - 1.0, 0.0) + POOLED_OUTCOMES
-    levels = np.where(given > 0.0, given, np.sqrt((POOLED_OUTCOMES * common + residual) / degrees))
-    sigma[:], means[:] = levels, np.where(known, mean, math.nan)
-    variances[:] = np.where(known, levels * levels * _bounded_exp(-log_information), math.nan)
-
-
-def _neighbours(value: float, grid: Floats) -> list[tuple[int, float]]:
-    """The indices in the grid around a value, and how much each counts, of those that count."""
-    if len(grid) == 1:
-        return [(0, 1.0)]
-    place = (value - grid[0]) / (grid[-1] - grid[0]) * (len(grid) - 1)
-    low = max(min(int(place), len(grid) - 2), 0)
-    both = (low, 1.0 - abs(place - low)), (low + 1, 1.0 - abs(place - low - 1))
-    return [(index, weight) for index, weight in both if weight != 0.0]
-
-
-def _bounded_exp(logs: Floats) -> Floats:
-    """`bounded_exp` of an array."""
-    found: Floats = np.exp(np.minimum(np.maximum(logs, -_LARGEST_LOG), _LARGEST_LOG))
-    return found
-
-
-@when_compiled(read_off)
-def _read_off_compiled(sums: Any, c: float, b: float, given: Any, means: Any, variances: Any, sigma: Any) -> None:
-    read_off_by_loops(sums, c, b, given, means, variances, sigma)
-
-
-@large_kernel
-def read_off_by_loops(sums: Any, c: float, b: float, given: Any, means: Any, variances: Any, sigma: Any) -> None:
-    """`read_off`, arm by arm."""
-    count, c_grid, b_grid = sums.count, sums.c, sums.b
-    informations, scores, squares = sums.information, sums.score, sums.square
-    c_rows, b_rows = len(c_grid), len(b_grid)
-    c_place = (c - c_grid[0]) / (c_grid[-1] - c_grid[0]) * (c_rows - 1) if c_rows > 1 else 0.0
-    b_place = (b - b_grid[0]) / (b_grid[-1] - b_grid[0]) * (b_rows - 1) if b_rows > 1 else 0.0
-    c_low, b_low = max(min(int(c_place), c_rows - 2), 0), max(min(int(b_place), b_rows - 2), 0)
-    log_alike, outcomes, arms, residuals = 0.0, 0.0, 0.0, 0.0
-    for arm in range(len(means)):
-        means[arm] = variances[arm] = sigma[arm] = 0.0
-    for c_index in range(c_low, min(c_low + 2, c_rows)):
-        for b_index in range(b_low, min(b_low + 2, b_rows)):
-            weight = (1.0 - abs(c_place - c_index)) * (1.0 - abs(b_place - b_index))
-            information = informations[information_row(c_grid, b_grid, c_index, b_index)]
-            score = scores[score_row(c_grid, b_grid, c_index, b_index)]
-            square = squares[square_row(b_grid, b_index)]
-            if weight != 0.0:
-                all_information, all_score, all_square = 0.0, 0.0, 0.0
-                for arm in range(len(means)):
-                    if count[arm] > 0.0:
-                        mean = score[arm] / max(information[arm], _SMALLEST)
-                        residual = max(square[arm] - score[arm] * mean, _ROUNDING * square[arm] + _SMALLEST)
-                        typical = sums.log_amount[arm] / count[arm]
-                        means[arm] += weight * mean * bounded_exp((c_grid[c_index] - c) * typical)
-                        # The logarithm, until below.
-                        variances[arm] += weight * math.log(max(information[arm], _SMALLEST))
-                        sigma[arm] += weight * math.log(residual)
-                        all_information += information[arm]
-                        all_score += score[arm]
-                        all_square += square[arm]
-                rest = all_square - all_score * (all_score / max(all_information, _SMALLEST))
-                log_alike += weight * math.log(max(rest, _ROUNDING * all_square + _SMALLEST))
-    for arm in range(len(means)):
-        if count[arm] > 0.0:
-            outcomes += count[arm]
-            arms += 1.0
-            sigma[arm] = bounded_exp(sigma[arm])
-            residuals += sigma[arm]
-    alike = max(bounded_exp(log_alike), residuals)
-    common = (residuals + alike / max(outcomes - 1.0, 1.0)) / (max(outcomes - arms, 0.0) + 1.0)
-    for arm in range(len(means)):
-        if given[arm] > 0.0:
-            sigma[arm] = given[arm]
-        else:
-            degrees = max(count[arm] - 1.0, 0.0) + POOLED_OUTCOMES
-            sigma[arm] = math.sqrt((POOLED_OUTCOMES * common + sigma[arm]) / degrees)
-        variances[arm] = sigma[arm] * sigma[arm] * bounded_exp(-variances[arm])
-        if not count[arm] > 0.0:
-            means[arm] = variances[arm] = math.nan
