@@ -157,9 +157,11 @@ def test_damaged_state_is_refused_or_harmless(path):
             pass
 
 
-def test_a_state_that_kept_fewer_periods_is_counted_again_from_its_tickets():
+@pytest.mark.parametrize("missing", ["kept", "longest"])
+def test_a_state_of_another_schedule_is_counted_again_from_its_tickets(missing):
+    """It kept fewer periods, or learned anew in others."""
     allocator = played(make(ap.Auto(), b=None), periods=60)
     state = json.loads(allocator.to_json())
     state["statistics"]["rows"] = state["statistics"]["rows"][-1:]
-    del state["statistics"]["kept"]
+    del state["statistics"][missing]
     assert ap.Allocator.from_json(json.dumps(state)).to_json() == allocator.to_json()
