@@ -108,7 +108,7 @@ def test_whole_arrays_and_loops_agree_on_movement():
     amounts, outcomes = history(0.5, arms=4, periods=30)
     outcomes[:5, 3] = np.nan
     outcomes[7, 1] = np.nan
-    plain, machine = bank_of_steps(STEPS, 4), bank_of_steps(STEPS, 4)
+    plain, machine = (bank_of_steps(STEPS, (), 4)[0] for _ in range(2))
     ours, theirs = a_few_steps(plain, amounts, outcomes), compiled(a_few_steps)(machine, amounts, outcomes)
     for name in ("mean", "own", "common", "score", "known", "misfit", "seen"):
         assert getattr(machine, name) == pytest.approx(getattr(plain, name), rel=1e-8, abs=1e-12), name
@@ -119,7 +119,7 @@ def test_whole_arrays_and_loops_agree_on_movement():
 def test_a_filter_is_that_of_the_whole_covariance():
     """Against the textbook: one step of all arms and one of each, then the outcomes, with dense matrices."""
     rng = np.random.default_rng(2)
-    filters = bank_of_steps(STEPS, 3)
+    filters = bank_of_steps(STEPS, (), 3)[0]
     index = 5  # a common step of 0.03 and 0.015 of each
     q_common, q_own = filters.q_common[index, 0], filters.q_own[index, 0]
     assert (q_common, q_own) == (0.03, 0.015)

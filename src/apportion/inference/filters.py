@@ -14,8 +14,8 @@ Filters are scored by how probable they held the outcomes of each period just be
 of Student's law, 3 degrees of freedom: an outlier must not decide.
 """
 
+import functools
 import math
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,12 +77,6 @@ class Filters(NamedTuple):
         return self._replace(**per_arm)
 
 
-def bank_of_steps(steps: Iterable[tuple[float, float]], arms: int) -> Filters:
-    """Filters for these steps, in common and of each arm alone, at one law."""
-    q_common, q_own = np.array(tuple(steps)).T[:, :, np.newaxis]
-    return _no_filters(q_common.copy(), q_own.copy(), np.ones((1, 1)), np.full((1, 1), 0.5), arms)
-
-
 def bank_of_laws(c: Floats, b: Floats, arms: int) -> Filters:
     """Filters for all pairs of exponents, with steps to be set."""
     cs, bs = (each.reshape(-1, 1).copy() for each in np.meshgrid(c, b, indexing="ij"))
@@ -97,14 +91,14 @@ class Rival(NamedTuple):
     q_own: float
 
 
-def rivals_at(c: Floats) -> tuple[Rival, ...]:
+def rivals_at(c: tuple[float, ...]) -> tuple[Rival, ...]:
     """Arms that move alone, slowly or fast, at each c, and arms that are full at a part of the budget.
 
     There are none where there is but one c: it is given, or nothing moves.
     """
     if len(c) < 2:
         return ()
-    moving = tuple(Rival(float(each), 1.0, step) for each in c for step in _RIVAL_STEPS)
+    moving = tuple(Rival(each, 1.0, step) for each in c for step in _RIVAL_STEPS)
     return moving + tuple(Rival(1.0, cap, step) for cap in _CAPS for step in _CAPPED_STEPS)
 
 
@@ -115,22 +109,28 @@ def few_of(rivals: tuple[Rival, ...]) -> tuple[Rival, ...]:
     return (*moving[::2], *capped[::2])
 
 
-def with_rivals(filters: Filters, rivals: tuple[Rival, ...]) -> tuple[Filters, Filters]:
-    """A bank of filters and rivals that run together, and its first rows: `filters`, which share its memory."""
-    cs, caps, q_own = np.array(rivals).reshape(-1, 3).T[:, :, np.newaxis]
-    size, ones = len(filters.mean), np.ones_like(filters.q_own)
-    q_common, q_own = (
-        np.concatenate(each)
-        for each in ((filters.q_common, np.zeros_like(q_own)), (filters.q_own, q_own))
-    )  # fmt: skip
-    cs, caps = np.concatenate((ones, cs)), np.concatenate((ones, caps))
-    bank = _no_filters(q_common, q_own, cs, np.full_like(cs, 0.5), len(filters.known), caps)
-    shared = {name: getattr(bank, name)[:size] for name in ("mean", "own", "common", "score", "misfit", "whole")}
-    return filters._replace(**shared, known=bank.known, seen=bank.seen, scored=bank.scored), bank
+def bank_of_steps(
+    steps: tuple[tuple[float, float], ...], rivals: tuple[Rival, ...], arms: int
+) -> tuple[Filters, Filters]:
+    """Filters for these steps, in common and of each arm alone, at one law; and a bank of them and rivals.
+
+    The filters are the first rows of the bank, and share its memory.
+    """
+    q_common, q_own, c, cap = _rows_of(steps, rivals).copy()
+    bank = _no_filters(q_common, q_own, c, np.full_like(c, 0.5), arms, cap)
+    one = np.ones((1, 1))
+    return first_of(bank, len(steps))._replace(c=one, b=0.5 * one, cap=one.copy()), bank
+
+
+@functools.cache
+def _rows_of(steps: tuple[tuple[float, float], ...], rivals: tuple[Rival, ...]) -> Floats:
+    """q_common, q_own, c and the cap of each row, (4, rows, 1)."""
+    rows = [(*step, 1.0, 1.0) for step in steps] + [(0.0, each.q_own, each.c, each.cap) for each in rivals]
+    return np.ascontiguousarray(np.array(rows).T[:, :, np.newaxis])
 
 
 @kernel
-def first_of(bank: Any, size: int) -> Any:
+def first_of(bank: Any, size: int) -> Filters:
     """The first rows of a bank; they share its memory."""
     return Filters(
         bank.q_common[:size], bank.q_own[:size], bank.c[:size], bank.b[:size], bank.cap[:size], bank.mean[:size],

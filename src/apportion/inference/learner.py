@@ -6,6 +6,7 @@ in one period after the other (`inference.knowledge`). So an outcome that is lat
 the sums, or a row, and what follows is worked out again.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,6 @@ from apportion.inference.filters import (
     bank_of_steps,
     few_of,
     rivals_at,
-    with_rivals,
 )
 from apportion.model.sums import MANY_ARMS, Floats, Grid, GridSums, Powers, observe, refinement
 
@@ -110,21 +110,31 @@ class Learning(NamedTuple):
             values if len(given) > 1 else np.array(given)
             for given, values in ((self.grid.c, _LAWS_C), (self.grid.b, _LAWS_B))
         )
-        steps, watched = (STEPS, WATCHED_STEPS) if self.moving else (STEPS[:1], STEPS[:1])
-        rivals = rivals_at(laws_c) if self.moving else ()
-        few = few_of(rivals)
-        picked = [steps.index(each) for each in watched] + [len(steps) + rivals.index(each) for each in few]
-        filters, bank = with_rivals(bank_of_steps(steps, arms), rivals)
-        watch, coarse = with_rivals(bank_of_steps(watched, arms), few)
+        steps, rivals, watched, few, picked = _asked(tuple(laws_c.tolist()) if self.moving else ())
+        filters, bank = bank_of_steps(steps, rivals, arms)
+        watch, coarse = bank_of_steps(watched, few, arms)
         rows = shape_periods(arms) + longest_interval(arms) + longest_wait(arms) + 1
         given = np.zeros(arms)
         given[:] = self.sigma if len(self.sigma) > 1 else self.sigma[0] if self.sigma else 0.0
         return Learner(
-            grid, filters, bank_of_laws(laws_c, laws_b, arms), bank, watch, coarse, np.array(picked), laws_c, laws_b,
+            grid, filters, bank_of_laws(laws_c, laws_b, arms), bank, watch, coarse, picked, laws_c, laws_b,
             refinement(len(laws_b)), np.zeros((rows, arms)),
             np.full((rows, arms), np.nan), given, np.zeros(arms), np.zeros(arms), _law_before(self.grid),
             np.zeros(CALM + 1, dtype=np.int64),
         )  # fmt: skip
+
+
+@functools.cache
+def _asked(c: tuple[float, ...]) -> Any:
+    """The steps of filters and their rivals at these exponents, the few that are watched, and where those stand.
+
+    The still world alone where there are no exponents: nothing moves.
+    """
+    steps, watched = (STEPS, WATCHED_STEPS) if c else (STEPS[:1], STEPS[:1])
+    rivals = rivals_at(c)
+    few = few_of(rivals)
+    picked = [steps.index(each) for each in watched] + [len(steps) + rivals.index(each) for each in few]
+    return steps, rivals, watched, few, np.array(picked)
 
 
 def _law_before(grid: Grid) -> Floats:
