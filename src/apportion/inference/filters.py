@@ -27,7 +27,7 @@ _COMMON_STEPS, _OWN_STEPS = (0.0, 0.03, 0.3), (0.0, 0.015, 0.05, 0.15)
 # The steps of filters, (in common, of each arm alone): all of them, the still world first; and those that are
 # followed where nothing speaks for movement.
 STEPS = tuple((common, own) for common in _COMMON_STEPS for own in _OWN_STEPS)
-WATCHED_STEPS = ((0.0, 0.0), (0.0, 0.015), (0.0, 0.05), (0.03, 0.0), (0.3, 0.0))
+WATCHED_STEPS = ((0.0, 0.0), (0.0, 0.015), (0.0, 0.05), (0.03, 0.0))
 _RIVAL_STEPS = (0.015, 0.05)
 # What arms may be full at, as parts of the budget of a period, where movement of such steps goes with it.
 _CAPS, _CAPPED_STEPS = (0.12, 0.18, 0.27, 0.4, 0.6), (0.0, 0.03)

@@ -45,7 +45,7 @@ _LEAST_DIVIDING_B = 0.5 + 1e-9
 # times in every e-fold of time: what is known has hardly changed. Whether it still stands still is looked up after so
 # many periods, and later so many times in every e-fold.
 _ALWAYS_ANEW, _SPLITS_PER_EFOLD = 50, 30.0
-_STILL_ENOUGH, _LOOKED_UP, _LOOKS_PER_EFOLD = 0.9, 8, 48.0
+_STILL_ENOUGH, _LOOKED_UP, _LOOKS_PER_EFOLD = 0.9, 8, 40.0
 # While c is in doubt this part of the budget is divided evenly where it would be pooled, and all of it in this part
 # of that part of the periods: small amounts tell a bent law, and even ones a cap. It is in doubt while P(c = 1) is
 # not above the first of the two below, less so up to the second, and never quite sure; after so many periods the part
