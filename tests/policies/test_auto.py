@@ -19,7 +19,7 @@ from apportion.inference.filters import STEPS, bank_of_steps, take_in
 from apportion.inference.fitting import fit_from_sums
 from apportion.inference.knowledge import knowledge
 from apportion.inference.learned import Learned, learned
-from apportion.inference.learner import Learning
+from apportion.inference.learner import Learning, longest_interval, shape_periods
 from apportion.inference.learning import (
     NOISE_EXPONENTS,
     RETURN_EXPONENTS,
@@ -32,6 +32,7 @@ from apportion.inference.movement import mixture, weights_of
 from apportion.inference.past import LearnedPast
 from apportion.model.exact_sums import Statistics
 from apportion.model.sums import Grid, no_sums, observe_grid
+from apportion.policies.auto import looks_up
 from apportion.policies.contract import Period, decide_now
 from apportion.studies.concave.scores import scores
 from apportion.studies.concave.swings import mean_swing
@@ -550,6 +551,14 @@ def test_regret_is_not_linear(b):
     )  # fmt: skip
     early, late = found.regret.values.reshape(runs, 2).mean(axis=0)
     assert late < 10 / 3 * early
+
+
+def test_no_row_is_written_over_before_it_is_read():
+    """What a fit reads, and the periods until the next look, fit into the rows that are kept."""
+    looks = [number for number in range(1, 200_001) if looks_up(number)]
+    longest = max(np.diff(looks))
+    rows = len(ap.Auto().reads.new(3).outcomes)
+    assert longest + max(longest_interval(3), shape_periods(3)) < rows
 
 
 def grown(world, horizon, runs, seed=5):

@@ -7,7 +7,7 @@ import numpy as np
 
 from apportion._common.compiled import kernel, large_kernel
 from apportion.inference.knowledge import knowledge
-from apportion.inference.learner import Learning, expect
+from apportion.inference.learner import RECENT_PERIODS, Learning, expect
 from apportion.inference.learning import CURVED, NOISE_EXPONENTS, PROPORTIONAL, RETURN_EXPONENTS, B, C
 from apportion.inference.movement import STEP, STILL
 from apportion.model.sums import Floats, Grid
@@ -275,8 +275,13 @@ def probes(number: int) -> bool:
 
 @kernel
 def looks_up(number: int) -> bool:
-    """Whether it is looked up in this period whether the world still stands still."""
-    return number % _LOOKED_UP == 0 if number < _LOOKED_UP * _LOOKS_PER_EFOLD else recurs(number, _LOOKS_PER_EFOLD)
+    """Whether it is looked up in this period whether the world still stands still.
+
+    At least as often as the rows of the last periods call for: they are written over by those that follow.
+    """
+    if number < _LOOKED_UP * _LOOKS_PER_EFOLD or number % RECENT_PERIODS == 0:
+        return number % _LOOKED_UP == 0
+    return recurs(number, _LOOKS_PER_EFOLD)
 
 
 @kernel
